@@ -1,0 +1,81 @@
+"""The one family of errors that every engine and service raises.
+
+Source: memory-v2, "Errors". Texts start in lower case, have no final punctuation and never hold a credential.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TinyMemoryError(Exception):
+    """Base of the eight kinds; `text` is the message without the kind's label, `str()` adds it.
+
+    Two errors are equal when their kind and text are.
+    """
+
+    label: ClassVar[str] = "error"
+    transient: ClassVar[bool] = False
+    """Whether the same call may succeed later without a change."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.text}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TinyMemoryError) and type(self) is type(other) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.text))
+
+
+class Unsupported(TinyMemoryError):
+    """The engine does not offer this call or mode."""
+
+    label = "unsupported"
+
+
+class InvalidRequest(TinyMemoryError):
+    """The request or item breaks a rule of the contract; nothing was read or written."""
+
+    label = "invalid request"
+
+
+class Unauthorized(TinyMemoryError):
+    """The credential was refused."""
+
+    label = "unauthorized"
+
+
+class NotFound(TinyMemoryError):
+    """What the request names is not there (an unknown item id is not an error)."""
+
+    label = "not found"
+
+
+class Conflict(TinyMemoryError):
+    """Another writer got there first, or the request contradicts what is stored."""
+
+    label = "conflict"
+
+
+class Unavailable(TinyMemoryError):
+    """No answer now; the same call may succeed later."""
+
+    label = "unavailable"
+    transient = True
+
+
+class EngineFailure(TinyMemoryError):
+    """The engine's own failure, already free of credentials."""
+
+    label = "engine error"
+
+
+class ConfigError(TinyMemoryError):
+    """A saved connection or setting that cannot be used as it is."""
+
+    label = "configuration error"
