@@ -1,0 +1,50 @@
+"""The engines that this program can open, and what is remembered of the ones it opened.
+
+Importing this loads no engine: each comes with its own libraries and is imported when first asked for.
+"""
+
+from explorer.engines.config import (
+    BearerSource,
+    DynamicCredential,
+    EngineCredential,
+    EngineSettings,
+    MemoryConfig,
+    StaticCredential,
+)
+from explorer.engines.connections import (
+    ConnectionStore,
+    FoundCredential,
+    KeyPlace,
+    KeyStore,
+    SavedConnection,
+    find_credential,
+)
+from explorer.engines.registry import (
+    ENTRY_POINT_GROUP,
+    BrokenEngine,
+    EngineEntry,
+    broken_engines,
+    build_engine,
+    list_engines,
+)
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "BearerSource",
+    "BrokenEngine",
+    "ConnectionStore",
+    "DynamicCredential",
+    "EngineCredential",
+    "EngineEntry",
+    "EngineSettings",
+    "FoundCredential",
+    "KeyPlace",
+    "KeyStore",
+    "MemoryConfig",
+    "SavedConnection",
+    "StaticCredential",
+    "broken_engines",
+    "build_engine",
+    "find_credential",
+    "list_engines",
+]

@@ -1,0 +1,58 @@
+"""SQLite's errors as the contract's, in sentences that say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from explorer.contract import EngineFailure, InvalidRequest, TinyMemoryError, Unavailable
+
+_PRIMARY = 0xFF  # the low byte of an extended result code
+
+
+class Contradiction(sqlite3.DatabaseError):
+    """What the file holds in one place does not fit what it holds in another; the text completes a sentence."""
+
+
+def damaged(path: str, what: str) -> EngineFailure:
+    """The error for a file whose content contradicts itself."""
+    return EngineFailure(f"the memory file `{path}` is damaged: {what}")
+
+
+def translated(error: sqlite3.Error, path: str) -> TinyMemoryError:
+    """The contract's error for what SQLite answered about the file at `path`."""
+    if isinstance(error, Contradiction):
+        return damaged(path, str(error))
+    code = getattr(error, "sqlite_errorcode", None)  # missing on errors that Python's module raises by itself
+    match None if code is None else code & _PRIMARY:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Unavailable(
+                f"the memory file `{path}` is locked, probably by another program that is writing to it; try again"
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return EngineFailure(
+                f"the memory file `{path}` or its folder is write-protected; nothing was changed; "
+                "open it read-only or change the permissions"
+            )
+        case sqlite3.SQLITE_CANTOPEN:
+            return Unavailable(f"the memory file `{path}` or the files beside it cannot be opened; see its permissions")
+        case sqlite3.SQLITE_FULL:
+            return Unavailable(f"the disk that holds `{path}` is full; nothing was changed; free some space and retry")
+        case sqlite3.SQLITE_IOERR:
+            return Unavailable(f"the disk that holds `{path}` did not answer as it should ({error})")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return damaged(path, str(error))
+        case sqlite3.SQLITE_TOOBIG:
+            return InvalidRequest("the item is larger than the 1,000,000,000 bytes that SQLite holds in one value")
+        case _:
+            return EngineFailure(f"SQLite failed on `{path}`: {error}")
+
+
+@contextmanager
+def translating(path: str) -> Iterator[None]:
+    """Raise the contract's error instead of SQLite's."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated(error, path) from error

@@ -1,0 +1,86 @@
+"""The tables of the file and the numbered steps that make them.
+
+A step, once released, never changes: later layouts are further steps.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from dataclasses import dataclass
+
+from explorer.engines.sqlite.failures import Contradiction
+from explorer.engines.sqlite.fields import Field
+
+APPLICATION_ID = 0x544D454D  # "TMEM", in the header of the file
+
+SEGMENT = 1 << 14
+"""Arrival numbers in one sealed segment of postings: few enough to rewrite for an erase, and to fit 16 bits."""
+
+LOG_KEPT = 1_000
+"""Generations whose removals are logged; a reader further behind reads the columns anew."""
+
+_FIRST = (
+    # `id` is the arrival number: it is never used twice, so that other processes can tell new from gone.
+    "CREATE TABLE item(id INTEGER PRIMARY KEY, fp BLOB NOT NULL UNIQUE, payload BLOB NOT NULL)",
+    # The truth behind the columns in memory: a RECORD of codes, and the codes of the tags (u32 each).
+    "CREATE TABLE fac(id INTEGER PRIMARY KEY, rec BLOB NOT NULL, tags BLOB NOT NULL)",
+    "CREATE TABLE field(field INTEGER PRIMARY KEY, name TEXT NOT NULL, next_code INTEGER NOT NULL)",
+    # The strings that items use, each under a code that is never given to another string.
+    "CREATE TABLE dict(field INTEGER NOT NULL, code INTEGER NOT NULL, value TEXT NOT NULL, uses INTEGER NOT NULL,"
+    " PRIMARY KEY(field, code)) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX dict_by_value ON dict(field, value)",
+    # Words of items in the segment that is still filling: one row an item, space-separated terms, their counts (u8).
+    "CREATE TABLE head(id INTEGER PRIMARY KEY, terms TEXT NOT NULL, tf BLOB NOT NULL)",
+    # Words of full segments: ids within the segment (u16 each), then their counts (u8 each). By segment first, so that
+    # sealing appends to the end of the tree, at any size of the file.
+    "CREATE TABLE post(seg INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(seg, term))"
+    " WITHOUT ROWID",
+    # Arrival numbers removed per generation (i64 each): how other processes' columns catch up.
+    "CREATE TABLE gone(generation INTEGER PRIMARY KEY, ids BLOB NOT NULL)",
+    "CREATE TABLE state(one INTEGER PRIMARY KEY CHECK(one = 1), uid BLOB NOT NULL, generation INTEGER NOT NULL,"
+    " next_id INTEGER NOT NULL, sealed_below INTEGER NOT NULL, log_floor INTEGER NOT NULL)",
+)
+
+
+def _make_first(conn: sqlite3.Connection) -> None:
+    for statement in _FIRST:
+        conn.execute(statement)
+    conn.executemany("INSERT INTO field VALUES(?, ?, 1)", [(field, field.name.lower()) for field in Field])
+    conn.execute("INSERT INTO state VALUES(1, ?, 0, 0, 0, 0)", (secrets.token_bytes(8),))
+
+
+MIGRATIONS = (_make_first,)
+
+VERSION = len(MIGRATIONS)
+
+
+def migrate(conn: sqlite3.Connection) -> None:
+    """Bring the file to `VERSION`; run it inside a transaction."""
+    (version,) = conn.execute("PRAGMA user_version").fetchone()
+    for step in MIGRATIONS[version:]:
+        step(conn)
+    conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    conn.execute(f"PRAGMA user_version = {VERSION}")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The one row that every read and write begins with."""
+
+    uid: bytes
+    """Of this file; differs when another file took its place."""
+    generation: int
+    """Grows with each change of the items."""
+    next_id: int
+    sealed_below: int
+    """Postings of arrival numbers below are in `post`, those of the others in `head`."""
+    log_floor: int
+    """Removals are logged for the generations above."""
+
+    @classmethod
+    def read(cls, conn: sqlite3.Connection) -> State:
+        row = conn.execute("SELECT uid, generation, next_id, sealed_below, log_floor FROM state").fetchone()
+        if row is None:
+            raise Contradiction("its state row is missing")
+        return cls(*row)

@@ -1,0 +1,257 @@
+"""What a keyword search finds and in which order, and the answers that recall makes of it."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from explorer.contract import (
+    FetchMode,
+    FetchRequest,
+    ForgetTarget,
+    Hit,
+    InvalidRequest,
+    MetaFilter,
+    Namespace,
+    Reach,
+    RecallRequest,
+    TimeHint,
+    Timestamp,
+    Unsupported,
+)
+from explorer.engines.sqlite import SqliteEngine, postings, writer
+from tests.engines.sqlite.support import fill, note, opened
+
+
+async def search(engine: SqliteEngine, query: str, limit: int = 50, **options: object) -> list[Hit]:
+    req = FetchRequest.model_validate({"query": query, "mode": "keyword", "limit": limit, **options})
+    return (await engine.fetch(req)).hits
+
+
+async def texts(engine: SqliteEngine, query: str, **options: object) -> list[str]:
+    return [hit.text for hit in await search(engine, query, **options)]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("我喜欢深色模式", "深色"),
+        ("我喜欢深色模式", "深色模式"),
+        ("我喜欢深色模式", "欢"),
+        ("数据库备份完成", "备份"),
+        ("数据库备份完成", "库"),
+        ("일요일에 만나요", "요일"),
+        ("これは日本語です", "日本語"),
+        ("ภาษาไทย", "ไทย"),
+        ("launched 🚀 today", "🚀"),
+        ("launched🚀today", "🚀"),
+        ("call getUserProfile first", "profile"),
+        ("call getUserProfile first", "UserProfile"),
+        ("call get_user_profile first", "profile"),
+        ("a café in Zürich", "cafe zurich"),
+        ("the cafe", "CAFÉ"),
+        ("error ERR-4012 again", "ERR-4012"),
+        ("see app_main.py", "app_main.py"),
+        ("in /home/me/src/x", "me/src"),
+        ("kept session-recalls", "session-recall"),
+        ("~/Downloads/x", "Downloads/x"),
+        ("I don't", "don't"),
+        ("on ubuntu 20.04", "ubuntu 20.04"),
+        ('pass "--error-on-warnings"', '"--error-on-warnings"'),
+        ("due 2026-12-15", "2026-12-15"),
+        ("before\0after", "after"),
+        ("Straße", "STRASSE"),
+    ],
+)
+async def test_finds(folder: Path, text: str, query: str) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(text), note("nothing of the kind 明日 👍")])
+        assert await texts(engine, query) == [text]
+
+
+SYNTAX = ["a AND", "NEAR(", "NEAR(a b, 3)", "*", "a*", "col:x", "^x", '"', "'; DROP TABLE item; --", "a OR", "(", "%_"]
+HUGE = ["x" * 10_000, "x y " * 2_500, "日" * 10_000, "🚀" * 3_000, '"' * 10_000]
+
+
+@pytest.mark.parametrize("query", [*SYNTAX, *HUGE, "\0", "\N{RIGHT-TO-LEFT OVERRIDE}"])
+async def test_any_query_is_literal_text(folder: Path, query: str) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("apple"), note("pear")])
+        assert await texts(engine, query) == []
+
+
+async def test_blank_query_and_undeclared_modes_are_refused(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        with pytest.raises(InvalidRequest, match="fetch query must not be empty"):
+            await search(engine, " \u3000")
+        for mode in (FetchMode.VECTOR, FetchMode.HYBRID):
+            with pytest.raises(Unsupported, match=f"engine `sqlite` does not offer {mode} fetch"):
+                await engine.fetch(FetchRequest(query="a", mode=mode, limit=1))
+    assert not (folder / "memory.db").exists()
+
+
+async def test_characters_that_stand_apart_are_no_run(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("深色的，色模与模式"), note("深色模式"), note("深 色 模 式")])
+        assert await texts(engine, "深色模式") == ["深色模式"]
+        assert await texts(engine, "深色") == ["深色模式", "深色的，色模与模式"]
+
+
+async def test_phrase_comes_before_the_same_words_apart(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("green tea leaves"), note("tea leaves that are green"), note("green leaves of tea")])
+        assert (await texts(engine, "green tea"))[0] == "green tea leaves"
+
+
+async def test_longer_words_count_less_than_the_word_itself(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("a recall"), note("a recalls"), note("a rec")])
+        assert await texts(engine, "recall") == ["a recall", "a recalls"]
+        assert await texts(engine, "re") == []  # too short to stand for longer words
+
+
+async def test_filter_and_reach_hold_inside_the_ranking(folder: Path) -> None:
+    a, service = Namespace.agent("a"), Namespace.parse("agent:a/service:job")
+    async with opened(folder / "memory.db") as engine:
+        # The best matches are beyond the filter: a filter after the ranking would leave too few.
+        await fill(engine, [note(f"apple apple {number}", workspace="other") for number in range(50)])
+        await fill(engine, [note(f"apple and pear {number}", workspace="mine") for number in range(3)])
+        await fill(engine, [note("apple", namespace=a), note("apple", namespace=service)])
+        assert len(await search(engine, "apple", limit=3, filter=MetaFilter(workspace="mine"))) == 3
+        assert len(await search(engine, "apple", filter=MetaFilter(reach=Reach.exact(a)))) == 1
+        assert len(await search(engine, "apple", filter=MetaFilter(reach=Reach.exact(service)))) == 1
+        assert len(await search(engine, "apple", limit=100)) == 54
+
+
+async def test_days_referred_to_come_first_in_their_zone(folder: Path) -> None:
+    def seen(text: str, at: str | None) -> object:
+        return note(text, observed_at=None if at is None else Timestamp.parse(at))
+
+    items = [
+        seen("tea tea tea", "2024-05-02T12:00:00Z"),
+        seen("tea late", "2024-05-01T11:59:59Z"),  # 23:59:59 of 1 May in Auckland
+        seen("tea next", "2024-05-01T12:00:00Z"),  # midnight there
+        seen("tea first", "2024-04-30T12:00:00Z"),
+        seen("tea before", "2024-04-30T11:59:59.999999999Z"),
+        seen("tea undated", None),
+    ]
+    hint = TimeHint.model_validate({"from": date(2024, 5, 1), "to": date(2024, 5, 1), "zone": "Pacific/Auckland"})
+    ends = TimeHint.model_validate({"from": date(1, 1, 1), "to": date(9999, 12, 31), "zone": "Pacific/Auckland"})
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, items)  # type: ignore[arg-type]
+        plain = await texts(engine, "tea")
+        assert plain[0] == "tea tea tea"
+        lifted = await texts(engine, "tea", refers_to=hint)
+        assert sorted(lifted[:2]) == ["tea first", "tea late"]
+        assert lifted[2:] == [text for text in plain if text not in ("tea first", "tea late")]
+        assert (await texts(engine, "tea", refers_to=ends))[-1] == "tea undated"
+        first = await engine.fetch(FetchRequest(query="tea", mode=FetchMode.KEYWORD, limit=2, refers_to=hint))
+        rest = FetchRequest(query="tea", mode=FetchMode.KEYWORD, limit=9, refers_to=hint, cursor=first.next_cursor)
+        assert [hit.text for hit in [*first.hits, *(await engine.fetch(rest)).hits]] == lifted
+
+
+def bm25(held: list[list[str]], query: list[str]) -> list[float]:
+    """The formula by hand, over every text."""
+    average = sum(map(len, held)) / len(held)
+    scores = [0.0] * len(held)
+    for word in query:
+        holders = sum(word in words for words in held)
+        rarity = math.log(1 + (len(held) - holders + 0.5) / (holders + 0.5))
+        for number, words in enumerate(held):
+            count = words.count(word)
+            scores[number] += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / average))
+    return scores
+
+
+@pytest.mark.parametrize("segment", [16, 1 << 14])
+async def test_scores_are_bm25_in_sealed_and_filling_segments(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, segment: int
+) -> None:
+    monkeypatch.setattr(writer, "SEGMENT", segment)
+    monkeypatch.setattr(postings, "SEGMENT", segment)
+    rand = random.Random(5)
+    words = ["ox", "ant", "bee", "cat", "dog", "elk", "fox"]
+    held = [[f"n{number}", *rand.choices(words, k=rand.randint(1, 30))] for number in range(90)]
+    items = [note(" ".join(each)) for each in held]
+    async with opened(folder / "memory.db") as engine:
+        ids = []
+        for start in range(0, 90, 7):
+            ids += await fill(engine, items[start : start + 7])
+            await search(engine, "elk")  # so that later words are added to those already in memory
+        for _ in range(2):
+            # Not a prefix of another word, and never two words in a row as a phrase: those change a score.
+            scores = bm25(held, ["elk", "ox"])
+            wanted = {item.render_text(): score for item, score in zip(items, scores, strict=True) if score > 0}
+            found = {}
+            for hit in await search(engine, "elk ox", limit=200):
+                phrase = 1.5 if re.search(r"\belk ox\b", hit.text) else 1.0
+                found[hit.text] = (hit.score, phrase)
+            assert found.keys() == wanted.keys()
+            for text, (score, phrase) in found.items():
+                assert score in (
+                    pytest.approx(wanted[text], rel=1e-4),
+                    pytest.approx(wanted[text] * phrase, rel=1e-4),
+                )
+            # Then again, with every third item gone.
+            await engine.forget(ForgetTarget(ids=ids[::3]))
+            items = [item for number, item in enumerate(items) if number % 3]
+            held = [each for number, each in enumerate(held) if number % 3]
+            ids = [id for number, id in enumerate(ids) if number % 3]
+
+
+async def test_ties_go_to_the_later_stored(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(f"apple {letter}") for letter in "abcdefgh"])
+        assert await texts(engine, "apple") == [f"apple {letter}" for letter in "hgfedcba"]
+
+
+async def test_recall_quotes_the_sentence_that_answers(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(
+            engine,
+            [
+                note("The weather was fine. Maria moved to Lisbon in May. She likes it there."),
+                note("Lisbon is a city."),
+                note("Unrelated."),
+            ],
+        )
+        answer = await engine.recall(RecallRequest(question="Where did Maria move to in May?", limit=5))
+        assert answer.answer == "1 stored item says: “Maria moved to Lisbon in May.”"
+        assert [citation.snippet for citation in answer.citations] == ["Maria moved to Lisbon in May."]
+        assert answer.citations[0].score is not None
+        assert answer.citations[0].score > 0
+        assert answer.model == "sqlite"
+        both = await engine.recall(RecallRequest(question="Maria Lisbon", limit=5))
+        assert both.answer == "2 stored items say: “Maria moved to Lisbon in May.” “Lisbon is a city.”"
+        assert len((await engine.recall(RecallRequest(question="Maria Lisbon", limit=1))).citations) == 1
+
+
+async def test_recall_says_when_nothing_answers(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        for question in ("Where is Maria?", "?", "the"):
+            answer = await engine.recall(RecallRequest(question=question, limit=5))
+            assert answer.answer == "Nothing stored answers this question."
+            assert answer.citations == []
+        await fill(engine, [note("the end")])
+        assert len((await engine.recall(RecallRequest(question="the", limit=5))).citations) == 1
+        assert (await engine.recall(RecallRequest(question="the weather", limit=5))).citations == []
+
+
+@pytest.mark.parametrize("text", ["." * 300_000, "! " * 100_000, " \n" * 100_000, "a" * 300_000, "。" * 200_000])
+async def test_recall_of_strange_texts_takes_no_time_to_speak_of(folder: Path, text: str) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(f"needle {text} needle")])
+        assert "needle" in (await engine.recall(RecallRequest(question="needle", limit=1))).answer
+
+
+async def test_recall_cuts_a_long_sentence_around_what_answers(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("word " * 5_000 + "needle " + "word " * 5_000)])
+        answer = await engine.recall(RecallRequest(question="needle", limit=1))
+        assert "needle" in answer.citations[0].snippet
+        assert len(answer.citations[0].snippet) <= 302

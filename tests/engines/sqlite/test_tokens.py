@@ -1,0 +1,121 @@
+"""How texts and queries are split: the cases of the measurements, and that both are split alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.engines.sqlite.tokens import MAX_TERM, MAX_UNITS, Unit, count_terms, parse_query, spaced
+
+
+def test_words_are_runs_of_letters_and_digits_in_lower_case() -> None:
+    assert dict(count_terms("The ERR-4012, the don't; me/src app_main.py 20.04")) == {
+        "the": 2,
+        "err": 1,
+        "4012": 1,
+        "don": 1,
+        "t": 1,
+        "me": 1,
+        "src": 1,
+        "app": 1,
+        "main": 1,
+        "py": 1,
+        "20": 1,
+        "04": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "terms"),
+    [
+        ("getUserProfile", {"getuserprofile", "get", "user", "profile"}),
+        ("HTTPServer2Go", {"httpserver2go", "http", "server", "2", "go"}),
+        ("iPhone", {"iphone", "i", "phone"}),
+        ("Title", {"title"}),
+        ("UPPER", {"upper"}),
+        ("snake_case_Name", {"snake", "case", "name"}),
+        ("sha256", {"sha256"}),
+    ],
+)
+def test_parts_of_identifiers(word: str, terms: set[str]) -> None:
+    assert set(count_terms(word)) == terms
+    assert set(count_terms(f"é {word} é")) == terms | {"e"}  # the same beside other scripts
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("Café", "cafe"),
+        ("Cafe\u0301", "cafe"),
+        ("Straße", "strasse"),
+        ("ＦＵＬＬ", "full"),
+        ("ﬁne", "fine"),
+        ("İstanbul", "istanbul"),
+        ("ΆΛΦΑ", "αλφα"),
+        ("שָׁלוֹם", "שלום"),
+        ("हिन्दी", "हिन्दी"),
+        ("मंत्री", "मंत्री"),
+    ],
+)
+def test_accents_case_and_compatibility_forms_are_folded(text: str, term: str) -> None:
+    assert list(count_terms(text)) == [term]
+
+
+def test_scripts_without_spaces_are_split_by_character_and_by_pair() -> None:
+    assert dict(count_terms("备份库x")) == {"备": 1, "份": 1, "库": 1, "备份": 1, "份库": 1, "x": 1}
+    assert set(count_terms("요일")) == {"요", "일", "요일"}
+    assert set(count_terms("が")) == {"が"}
+    assert set(count_terms("ｶﾞ")) == {"ガ"}
+
+
+def test_emoji_are_terms_without_their_variations() -> None:
+    assert dict(count_terms("go🚀🚀 👍🏽 👩‍💻 ❤️")) == {"go": 1, "🚀": 2, "👍": 1, "👩": 1, "💻": 1, "❤": 1}
+
+
+def test_long_words_are_cut_alike_in_text_and_query() -> None:
+    word = "a" * 500
+    assert list(count_terms(word)) == ["a" * MAX_TERM]
+    assert parse_query(word).units[0].terms == ("a" * MAX_TERM,)
+
+
+def test_query_units() -> None:
+    assert parse_query("session-recall").units == (Unit(("session",)), Unit(("recall",), is_prefix=True))
+    assert parse_query("UserProfile").units == (
+        Unit(("userprofile",), is_prefix=True),
+        Unit(("user",)),
+        Unit(("profile",), is_prefix=True),
+    )
+    assert parse_query("深色").units == (Unit(("深色",)),)
+    assert parse_query("深色模式").units == (Unit(("深色", "色模", "模式"), " 深 色 模 式"),)
+    assert parse_query("深").units == (Unit(("深",)),)
+    assert parse_query("a").phrase is None
+    assert parse_query("Session  recall!").phrase == " session recall"
+
+
+@pytest.mark.parametrize("text", ["", " ", "*", '"', "()", "-_-", "\0", "…"])
+def test_query_without_words_has_no_units(text: str) -> None:
+    assert parse_query(text).units == ()
+
+
+def test_huge_query_is_cut() -> None:
+    query = parse_query(" ".join(f"w{number}" for number in range(5_000)))
+    assert len(query.units) == MAX_UNITS
+
+
+@given(st.text("aB1 _-Zz", max_size=30) | st.text(st.characters(max_codepoint=127), max_size=40))
+def test_plain_texts_are_split_as_others_are(text: str) -> None:
+    beside_another_script = count_terms(f"{text} 日")
+    del beside_another_script["日"]
+    assert count_terms(text) == beside_another_script
+
+
+@given(st.text(max_size=60) | st.text("aB1_ é\u0301日本ก🚀\u200d\ufe0fİßǅ\u0345", max_size=30))
+def test_text_has_every_term_that_it_is_asked_for_as_a_query(text: str) -> None:
+    terms = count_terms(text)
+    query = parse_query(text)
+    for unit in query.units:
+        assert all(term in terms for term in unit.terms)
+        assert unit.phrase is None or unit.phrase in spaced(text)
+    assert query.phrase is None or query.phrase in spaced(text)
+    assert all(term and " " not in term for term in terms)
