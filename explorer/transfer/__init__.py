@@ -1,0 +1,19 @@
+"""Memory as JSONL: one item a line, in the contract's wire form, into an engine and out of it.
+
+For the command line and the window alike: no Qt here.
+"""
+
+from explorer.transfer.errors import FileError
+from explorer.transfer.exporting import ExportProgress, export_jsonl
+from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl
+from explorer.transfer.sandboxes import sandbox_roots
+
+__all__ = [
+    "BadLine",
+    "ExportProgress",
+    "FileError",
+    "ImportProgress",
+    "export_jsonl",
+    "import_jsonl",
+    "sandbox_roots",
+]

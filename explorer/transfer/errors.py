@@ -1,0 +1,17 @@
+"""What goes wrong with the file, as opposed to the engine."""
+
+from __future__ import annotations
+
+from explorer.contract import TinyMemoryError
+
+
+class FileError(TinyMemoryError):
+    """A file that cannot be read or written; the text names it."""
+
+    label = "file error"
+
+
+def why(error: OSError) -> str:
+    """What the system says of a failure, as a sentence part."""
+    text = error.strerror or type(error).__name__
+    return text[:1].lower() + text[1:]

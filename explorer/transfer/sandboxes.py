@@ -1,0 +1,24 @@
+"""The `service:` sandboxes of a memory, which an ordinary read never enters."""
+
+from __future__ import annotations
+
+from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach, SegmentKind
+
+
+async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[Namespace, int]]:
+    """The sandboxes in the filter's subtree, with how many of their items it admits; a nested one on its own.
+
+    None for a filter that reads single nodes, and for an engine that does not name its sandboxes. A read of
+    `Reach.subtree` of each, beside the filter's own reach, meets every item once.
+    """
+    reach = filter.reach or Reach.subtree(Namespace.ROOT)
+    if not reach.descendants:
+        return []
+    counts: dict[Namespace, int] = {}
+    for bucket in (await engine.namespaces(filter)).buckets:
+        node = Namespace.parse(bucket.value)
+        if node.is_within(reach.at) and not reach.admits(node):
+            last = max(at for at, segment in enumerate(node.segments) if segment.kind is SegmentKind.SERVICE)
+            root = Namespace(node.segments[: last + 1])
+            counts[root] = counts.get(root, 0) + bucket.count
+    return sorted(counts.items())
