@@ -1,0 +1,1 @@
+"""The desktop program: windows, panes and what they are made of. Only this package imports Qt."""

@@ -1,0 +1,100 @@
+"""A filter in words, one condition at a time. Free of Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from explorer.contract import Facet, MetaFilter, Reach
+from explorer.ui import text
+
+QUERY = "query"
+"""The field name under which a search stands among the conditions."""
+
+_NAMES = {
+    "workspace": "workspace",
+    "folder": "folder",
+    "file_path": "file",
+    "language": "language",
+    "repo": "repo",
+    "commit": "commit",
+    "url": "url",
+    "thread_id": "thread",
+    "agent_id": "agent",
+    "tool_call": "tool",
+    "source_id": "source id",
+}
+_LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
+_PREFIXES = ("folder", "file_path")
+_FACETS = {facet.field: facet for facet in Facet}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: the filter field it comes from, and its words (`tag is`) and value (`refunds or billing`)."""
+
+    field: str
+    words: str
+    value: str
+
+
+def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condition]:
+    """Every condition that is set, in the order of the filter's fields, the search last."""
+    found: list[Condition] = []
+    if filter.reach is not None:
+        found.append(Condition("reach", *_reach_words(filter.reach)))
+    for field, name in _NAMES.items():
+        value: str | None = getattr(filter, field)
+        if value is not None:
+            found.append(Condition(field, f"{name} under" if field in _PREFIXES else f"{name} is", value or "(empty)"))
+    if filter.turns is not None:
+        found.append(Condition("turns", "turns are", f"{filter.turns.first} to {filter.turns.last}"))
+    for field, name in _LISTS.items():
+        values: list[str] = getattr(filter, field)
+        if values:
+            found.append(Condition(field, f"{name} is", " or ".join(value or "(empty)" for value in values)))
+    if (window := _window_condition(filter, zone)) is not None:
+        found.append(window)
+    if query:
+        found.append(Condition(QUERY, "search for", f"“{query}”"))
+    return found
+
+
+def without(filter: MetaFilter, field: str) -> MetaFilter:
+    """`filter` without the condition that `conditions` names `field`."""
+    if field == "observed_after":  # both ends of the window are one condition
+        return filter.model_copy(update={"observed_after": None, "observed_before": None})
+    return filter.model_copy(update={field: getattr(MetaFilter(), field)})
+
+
+def with_value(filter: MetaFilter, field: str, value: Any) -> MetaFilter:
+    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value."""
+    return filter.model_copy(update={field: [value] if field in _LISTS else value})
+
+
+def facet_of(field: str) -> Facet | None:
+    """The facet whose condition `field` is; None for turns, commit and times, which have no facet."""
+    return _FACETS.get(field)
+
+
+def _reach_words(reach: Reach) -> tuple[str, str]:
+    if reach.descendants:
+        with_parents = ", with its parents" if reach.inherit and not reach.at.is_root else ""
+        return "namespace at", f"{reach.at} and below{with_parents}"
+    if reach.inherit and not reach.at.is_root:
+        return "namespace at", f"{reach.at} with its parents"
+    return "namespace only at", str(reach.at)
+
+
+def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
+    after, before = filter.observed_after, filter.observed_before
+    if after is not None and before is not None:
+        return Condition(
+            "observed_after", "observed from", f"{text.when_full(after, zone)} to {text.when_full(before, zone)}"
+        )
+    if after is not None:
+        return Condition("observed_after", "observed from", text.when_full(after, zone))
+    if before is not None:
+        return Condition("observed_before", "observed before", text.when_full(before, zone))
+    return None

@@ -1,0 +1,613 @@
+"""Saved connections: what there is, and the few fields that the chosen engine needs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from PySide6.QtCore import QRect, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.contract import ConfigError, EngineDescriptor, ExploreRequest, Facet, MetaFilter, TinyMemoryError
+from explorer.contract.model import reason
+from explorer.engines import (
+    ConnectionStore,
+    EngineCredential,
+    EngineSettings,
+    KeyPlace,
+    KeyStore,
+    SavedConnection,
+    StaticCredential,
+    build_engine,
+    find_credential,
+)
+from explorer.ui import icons, text
+from explorer.ui.ask import ask
+from explorer.ui.jobs import Jobs
+from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
+from explorer.ui.theme import theme
+
+_PLACES = {
+    KeyPlace.KEYRING: "In the system's keyring",
+    KeyPlace.ENVIRONMENT: "In an environment variable",
+    KeyPlace.ASK: "Nowhere: ask at each connect",
+}
+
+
+def engine_icon(engine: EngineDescriptor | None) -> str:
+    """The icon of an engine by what it needs: a file, an account, a server, or nothing."""
+    if engine is None:
+        return "warning"
+    if engine.needs_path:
+        return "file"
+    if engine.hosted:
+        return "cloud"
+    return "plug" if engine.needs_key or engine.needs_endpoint else "clock"
+
+
+def engine_aside(engine: EngineDescriptor) -> str:
+    """Where an engine keeps its memory, in a few words."""
+    if engine.needs_path:
+        return "on this computer"
+    if engine.hosted:
+        return "needs a key"
+    return "your own server" if engine.needs_key or engine.needs_endpoint else "gone when it is closed"
+
+
+class EngineCard(QAbstractButton):
+    """One engine to choose, as a card with a radio."""
+
+    def __init__(self, engine: EngineDescriptor) -> None:
+        super().__init__()
+        self.engine = engine
+        self.setCheckable(True)
+        self.setText(engine.label)
+        self.setObjectName(f"engine:{engine.id}")
+        self.setAccessibleName(f"{engine.label}, {engine_aside(engine)}")
+        self.setToolTip(text.shown(engine.description).replace("<", "\u2039"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme().changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(170, 18 + 2 * theme().row_height("treeRow"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        chosen = self.isChecked()
+        width = 2 if chosen else 1
+        box = self.rect().toRectF().adjusted(width / 2, width / 2, -width / 2, -width / 2)
+        pen = painter.pen()
+        pen.setColor(theme().color("accent" if chosen else "line"))
+        pen.setWidth(width)
+        painter.setPen(pen)
+        painter.setBrush(theme().color("hover" if self.underMouse() and not chosen else "raised"))
+        painter.drawRoundedRect(box, 8, 8)
+        line = theme().row_height("treeRow")
+        draw_icon(painter, QRect(12, 8, 16, line), engine_icon(self.engine), "accent" if chosen else "text2")
+        name = self.engine.label.partition(" (")[0]  # what stands in brackets is in the aside, in better words
+        draw_text(painter, QRect(36, 8, self.width() - 76, line), name, "strong", "text")
+        draw_check(painter, QRect(self.width() - 32, 8, 20, line), chosen, True, True)
+        aside = QRect(36, 8 + line - 2, self.width() - 48, line)
+        draw_text(painter, aside, engine_aside(self.engine), "small", "text2")
+        if self.hasFocus():
+            draw_focus_ring(painter, self.rect(), 8)
+        painter.end()
+
+
+class _ConnectionRow(QAbstractButton):
+    """A saved connection at the left."""
+
+    def __init__(self, saved: SavedConnection, engine: EngineDescriptor | None) -> None:
+        super().__init__()
+        self.saved = saved
+        self._icon = engine_icon(engine)
+        self._aside = engine.label if engine is not None else f"{saved.engine}, not installed"
+        self.setCheckable(True)
+        self.setAccessibleName(f"{text.shown(saved.name)}, {self._aside}")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 44)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.isChecked() or self.underMouse():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme().color("soft" if self.isChecked() else "hover"))
+            painter.drawRoundedRect(self.rect(), 6, 6)
+        half = self.height() // 2
+        draw_icon(painter, QRect(12, 0, 16, self.height()), self._icon, "text2")
+        name_token = "softText" if self.isChecked() else "text"
+        draw_text(painter, QRect(38, 3, self.width() - 46, half), text.shown(self.saved.name), "strong", name_token)
+        draw_text(painter, QRect(38, half - 2, self.width() - 46, half), text.shown(self._aside), "small", "text2")
+        if self.hasFocus():
+            draw_focus_ring(painter, self.rect(), 6)
+        painter.end()
+
+
+class _Result(QFrame):
+    """What a test found, as a sentence with its sign."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("surface", "sunken")
+        self._sign = QLabel()
+        self._label = QLabel()
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setWordWrap(True)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._label.setObjectName("testResult")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(8)
+        row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._label, 1)
+        self.hide()
+
+    @property
+    def words(self) -> str:
+        return self._label.text()
+
+    def show_words(self, words: str, is_good: bool) -> None:
+        name, token = ("check-ring", "accent") if is_good else ("warning", "caution")
+        self._sign.setPixmap(icons.pixmap(name, token, 16, self.devicePixelRatioF()))
+        self._label.setText(words)
+        self.show()
+
+
+class ConnectDialog(QDialog):
+    """Chooses, makes, tests and removes saved connections. Accepted: `chosen_name` is to be opened."""
+
+    removed = Signal(str)
+
+    def __init__(
+        self,
+        store: ConnectionStore,
+        keys: KeyStore,
+        saved: Sequence[SavedConnection],
+        engines: Sequence[EngineDescriptor],
+        current: str,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("connectDialog")
+        self.setWindowTitle("Connections")
+        self.resize(840, 504)
+        self.chosen_name = ""
+        self.jobs = Jobs(self)
+        self._store = store
+        self._keys = keys
+        self._engines = list(engines)
+        self._edited: SavedConnection | None = None
+        self._build_side()
+        self._build_form()
+        self._build_foot()
+        columns = QHBoxLayout()
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(0)
+        columns.addWidget(self._side)
+        columns.addWidget(self._form, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addLayout(columns, 1)
+        whole.addWidget(self._foot)
+        self._connect()
+        self._fill_side(list(saved))
+        shown = next((one for one in saved if one.name == current), saved[0] if saved else None)
+        self._edit(shown)
+        (self.open_button if shown is not None else self.name_edit).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # Building
+
+    def _build_side(self) -> None:
+        self._side = QFrame()
+        self._side.setProperty("surface", "panel")
+        self._side.setFixedWidth(248)
+        head = QLabel("Connections")
+        head.setProperty("textRole", "smallStrong")
+        head.setProperty("tone", "text2")
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(2)
+        self._row_group = QButtonGroup(self)
+        self.new_button = QPushButton("New connection")
+        self.new_button.setObjectName("newButton")
+        self.new_button.setProperty("kind", "flat")
+        icons.keep(self.new_button, "plus")
+        column = QVBoxLayout(self._side)
+        column.setContentsMargins(8, 16, 8, 12)
+        head.setContentsMargins(12, 0, 0, 4)
+        column.addWidget(head)
+        column.addLayout(self._rows)
+        column.addStretch(1)
+        column.addWidget(self.new_button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _build_form(self) -> None:
+        self._form = QFrame()
+        self._form.setProperty("surface", "base")
+        self._title = _plain("dialogTitle")
+        self._aside = _plain("small", "text2")
+        self._cards = QButtonGroup(self)
+        cards = QHBoxLayout()
+        cards.setSpacing(12)
+        for engine in self._engines:
+            card = EngineCard(engine)
+            self._cards.addButton(card)
+            cards.addWidget(card)
+        self.name_edit = _field("nameEdit", "Name")
+        self.path_edit = _field("pathEdit", "File")
+        self.path_edit.setProperty("kind", "mono")
+        self.choose_button = QPushButton("Choose\u2026")
+        self.read_only_check = QCheckBox("Open read-only")
+        self.read_only_check.setObjectName("readOnlyCheck")
+        self.endpoint_edit = _field("endpointEdit", "Address")
+        self.endpoint_edit.setProperty("kind", "mono")
+        self.key_edit = _field("keyEdit", "Key")
+        self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
+        self.place_box = QComboBox()
+        self.place_box.setObjectName("keyPlaceBox")
+        self.place_box.setAccessibleName("Where the key is kept")
+        for place, words in _PLACES.items():
+            self.place_box.addItem(words, place.value)
+        self.variable_edit = _field("variableEdit", "Environment variable")
+        self.variable_edit.setPlaceholderText("its name, such as CORTEX_KEY")
+        self._modes = _plain("body")
+        self._result = _Result()
+
+        path_row = _row(self.path_edit, self.choose_button)
+        access_row = _row(self.read_only_check, _tone("The file stays as it is until you unlock."))
+        modes_row = _row(self._modes, _tone("as this engine declares"))
+        self._fields = QFormLayout()
+        self._fields.setHorizontalSpacing(16)
+        self._fields.setVerticalSpacing(8)
+        self._fields.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        self._path_rows = [("File", path_row), ("Access", access_row)]
+        self._endpoint_rows = [("Address", self.endpoint_edit)]
+        self._key_rows: list[tuple[str, QWidget]] = [("Key kept", self.place_box), ("Variable", self.variable_edit)]
+        self._key_rows.insert(1, ("Key", self.key_edit))
+        rows = [
+            ("Name", self.name_edit),
+            *self._path_rows,
+            *self._endpoint_rows,
+            *self._key_rows,
+            ("Search", modes_row),
+        ]
+        for words, widget in rows:
+            label = QLabel(words)
+            label.setProperty("tone", "text2")
+            label.setMinimumWidth(96)
+            label.setMinimumHeight(theme().row_height("field"))
+            self._fields.addRow(label, widget)
+        column = QVBoxLayout(self._form)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(4)
+        column.addWidget(self._title)
+        column.addWidget(self._aside)
+        column.addSpacing(8)
+        column.addLayout(cards)
+        column.addSpacing(12)
+        column.addLayout(self._fields)
+        column.addSpacing(12)
+        column.addWidget(self._result)
+        column.addStretch(1)
+
+    def _build_foot(self) -> None:
+        self._foot = QFrame()
+        self._foot.setProperty("surface", "dialogFoot")
+        self._foot.setMinimumHeight(theme().row_height("dialogFoot"))
+        self.remove_button = QPushButton("Remove from list")
+        self.remove_button.setProperty("kind", "flat")
+        self.test_button = QPushButton("Test")
+        self.cancel_button = QPushButton("Cancel")
+        self.open_button = QPushButton("Open")
+        self.open_button.setObjectName("openButton")
+        self.open_button.setProperty("kind", "primary")
+        self.open_button.setDefault(True)
+        row = QHBoxLayout(self._foot)
+        row.setContentsMargins(24, 0, 24, 0)
+        row.setSpacing(8)
+        row.addWidget(self.remove_button)
+        row.addStretch(1)
+        for button in (self.test_button, self.cancel_button, self.open_button):
+            row.addWidget(button)
+
+    def _connect(self) -> None:
+        self.new_button.clicked.connect(self._on_new_button_clicked)
+        self._row_group.buttonClicked.connect(self._on_row_group_button_clicked)
+        self._cards.buttonClicked.connect(self._on_cards_button_clicked)
+        self.choose_button.clicked.connect(self._on_choose_button_clicked)
+        self.place_box.currentIndexChanged.connect(self._show_fields)
+        for edit in (self.name_edit, self.path_edit, self.endpoint_edit, self.key_edit, self.variable_edit):
+            edit.textEdited.connect(self._on_edited)
+        self.test_button.clicked.connect(self._on_test_button_clicked)
+        self.cancel_button.clicked.connect(self.reject)
+        self.open_button.clicked.connect(self._on_open_button_clicked)
+        self.remove_button.clicked.connect(self._on_remove_button_clicked)
+        self.jobs.failed.connect(self._on_jobs_failed)
+
+    # What is shown
+
+    def _fill_side(self, saved: list[SavedConnection]) -> None:
+        for button in self._row_group.buttons():
+            self._row_group.removeButton(button)
+            self._rows.removeWidget(button)
+            button.deleteLater()
+        for one in saved:
+            row = _ConnectionRow(one, self._descriptor(one.engine))
+            self._row_group.addButton(row)
+            self._rows.addWidget(row)
+
+    def _edit(self, saved: SavedConnection | None) -> None:
+        """Fill the form with a saved connection, or with a new one."""
+        self._edited = saved
+        self._row_group.setExclusive(False)
+        for button in self._row_group.buttons():
+            assert isinstance(button, _ConnectionRow)
+            button.setChecked(saved is not None and button.saved.name == saved.name)
+        self._row_group.setExclusive(True)
+        settings = saved.settings if saved is not None else EngineSettings()
+        engine_id = saved.engine if saved is not None else self._engines[0].id
+        for card in self._cards.buttons():
+            assert isinstance(card, EngineCard)
+            card.setChecked(card.engine.id == engine_id)
+        self.name_edit.setText(saved.name if saved is not None else "")
+        self.path_edit.setText(settings.path or "")
+        self.read_only_check.setChecked(bool(settings.read_only))
+        self.endpoint_edit.setText(settings.endpoint or "")
+        self.key_edit.clear()  # a kept key never comes back on screen
+        place = saved.key_from if saved is not None and saved.key_from is not KeyPlace.NONE else KeyPlace.KEYRING
+        self.place_box.setCurrentIndex(self.place_box.findData(place.value))
+        self.variable_edit.setText((saved.key_variable or "") if saved is not None else "")
+        is_kept = saved is not None and saved.key_from is KeyPlace.KEYRING
+        self.key_edit.setPlaceholderText("kept; enter a new one to replace it" if is_kept else "")
+        self._title.setText(text.shown(saved.name) if saved is not None else "New connection")
+        opened = saved.last_opened if saved is not None else None
+        when = f"Last opened {opened.astimezone():%d %b %Y %H:%M}" if opened is not None else "Not opened yet"
+        self._aside.setText(when)
+        self.remove_button.setEnabled(saved is not None)
+        self._result.hide()
+        self._show_fields()
+
+    def _show_fields(self, *_: object) -> None:
+        engine = self._engine()
+        place = KeyPlace(self.place_box.currentData())
+        shows_path = engine is not None and engine.needs_path
+        shows_endpoint = engine is not None and (engine.needs_endpoint or engine.default_endpoint is not None)
+        shows_key = engine is not None and engine.needs_key
+        for _words, widget in self._path_rows:
+            self._fields.setRowVisible(widget, shows_path)
+        for _words, widget in self._endpoint_rows:
+            self._fields.setRowVisible(widget, shows_endpoint)
+        self._fields.setRowVisible(self.place_box, shows_key)
+        self._fields.setRowVisible(self.key_edit, shows_key and place is KeyPlace.KEYRING)
+        self._fields.setRowVisible(self.variable_edit, shows_key and place is KeyPlace.ENVIRONMENT)
+        if engine is not None:
+            self.endpoint_edit.setPlaceholderText(engine.default_endpoint or "https://\u2026")
+            self._modes.setText(", ".join(mode.value for mode in engine.fetch_modes) or "none")
+        self.open_button.setEnabled(engine is not None)
+        self.test_button.setEnabled(engine is not None)
+
+    def _engine(self) -> EngineDescriptor | None:
+        card = self._cards.checkedButton()
+        return card.engine if isinstance(card, EngineCard) else None
+
+    def _descriptor(self, id: str) -> EngineDescriptor | None:
+        return next((engine for engine in self._engines if engine.id == id), None)
+
+    # What is asked for
+
+    def connection(self) -> SavedConnection:
+        """The form as a connection. Raises ConfigError with what is missing."""
+        engine = self._engine()
+        if engine is None:
+            raise ConfigError("choose an engine")
+        old = self._edited.settings if self._edited is not None else EngineSettings()
+        needs_key = engine.needs_key
+        place = KeyPlace(self.place_box.currentData()) if needs_key else KeyPlace.NONE
+        path = self.path_edit.text().strip()
+        if engine.needs_path and not path:
+            raise ConfigError("choose a file; one that is not there yet is made")
+        name = self.name_edit.text().strip() or (Path(path).name if path else engine.label)
+        settings = old.model_copy(
+            update={
+                "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,
+                "read_only": (self.read_only_check.isChecked() or None) if engine.needs_path else None,
+                "endpoint": self.endpoint_edit.text().strip() or None,
+            }
+        )
+        variable = self.variable_edit.text().strip() or None
+        try:
+            return SavedConnection(
+                name=name,
+                engine=engine.id,
+                settings=settings,
+                last_opened=self._edited.last_opened if self._edited is not None else None,
+                key_from=place,
+                key_variable=variable if place is KeyPlace.ENVIRONMENT else None,
+            )
+        except ValidationError as error:
+            raise ConfigError(reason(error)) from None
+
+    async def _credential(self, saved: SavedConnection) -> EngineCredential:
+        typed = StaticCredential(self.key_edit.text())
+        if not typed.is_blank:
+            return typed
+        return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
+
+    async def _test(self) -> tuple[str, bool]:
+        saved = self.connection()
+        path = saved.settings.path
+        if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
+            return "The file is not there yet: opening makes a new, empty memory.", True
+        # A test must leave no mark in the file.
+        settings = saved.settings.model_copy(update={"read_only": True if path is not None else None})
+        engine = build_engine(saved.engine, settings, await self._credential(saved))
+        try:
+            started = time.monotonic()
+            health = await engine.health()
+            took = text.duration(time.monotonic() - started)
+            if not health.is_serving:
+                return text.shown(f"{health.reason or 'the engine is down'}.", 600).capitalize(), False
+            nodes = await engine.namespaces(MetaFilter())
+            total = await engine.explore(ExploreRequest(facet=Facet.KIND, limit=3))
+        finally:
+            await engine.aclose()
+        plus = "+" if nodes.truncated or total.truncated else ""
+        size_bytes = await asyncio.to_thread(_size_bytes, path) if path is not None else None
+        size = f", {text.size(size_bytes)}" if size_bytes is not None else ""
+        items = _counted(max(nodes.total, total.total), plus, "item")
+        words = f"{items} at {_counted(len(nodes.buckets), plus, 'node')}{size}, answers in {took}."
+        state = "Healthy" if health.state == "ok" else f"Degraded ({text.shown(health.reason or '')})"
+        return f"{state}. {words}", health.state == "ok"
+
+    async def _save(self) -> str:
+        saved = self.connection()
+        replacing = self._edited.name if self._edited is not None else None
+        # Refusals come before anything is written.
+        build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
+        await build.aclose()
+        if replacing is None:
+            await asyncio.to_thread(self._store.add, saved)
+        else:
+            await asyncio.to_thread(lambda: self._store.save(saved, replacing=replacing))
+        typed = StaticCredential(self.key_edit.text())
+        if saved.key_from is KeyPlace.KEYRING:
+            if not typed.is_blank:
+                await asyncio.to_thread(self._keys.set, saved.name, typed)
+            elif replacing is not None and replacing != saved.name:
+                await asyncio.to_thread(self._keys.rename, replacing, saved.name)
+        return saved.name
+
+    async def _remove(self, saved: SavedConnection) -> list[SavedConnection]:
+        await asyncio.to_thread(self._store.remove, saved.name)
+        if saved.key_from is KeyPlace.KEYRING:
+            await asyncio.to_thread(self._keys.delete, saved.name)
+        return await asyncio.to_thread(self._store.load)
+
+    # Signals
+
+    def _on_new_button_clicked(self) -> None:
+        self._edit(None)
+        self.name_edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_row_group_button_clicked(self, button: QAbstractButton) -> None:
+        assert isinstance(button, _ConnectionRow)
+        self._edit(button.saved)
+
+    def _on_cards_button_clicked(self, card: QAbstractButton) -> None:
+        self._on_edited("")
+        self._show_fields()
+
+    def _on_edited(self, _text: str) -> None:
+        self.jobs.cancel("test")
+        self._result.hide()
+
+    def _on_choose_button_clicked(self) -> None:
+        self.jobs.start("choose", self._choose(), lambda _: None)
+
+    async def _choose(self) -> None:
+        dialog = QFileDialog(self, "Choose a memory file, or name a new one", self.path_edit.text())
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setNameFilters(["Memory files (*.db *.sqlite *.sqlite3)", "All files (*)"])
+        if await ask(dialog) and dialog.selectedFiles():
+            self.path_edit.setText(dialog.selectedFiles()[0])
+            self._on_edited("")
+
+    def _on_test_button_clicked(self) -> None:
+        self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
+
+    def _on_open_button_clicked(self) -> None:
+        self.jobs.start("save", self._save(), self._on_saved)
+
+    def _on_saved(self, name: str) -> None:
+        self.chosen_name = name
+        self.accept()
+
+    def _on_remove_button_clicked(self) -> None:
+        if self._edited is not None:
+            self.jobs.start("save", self._remove(self._edited), self._on_removed)
+
+    def _on_removed(self, saved: list[SavedConnection]) -> None:
+        self._fill_side(saved)
+        self._edit(saved[0] if saved else None)
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        words = error.text if isinstance(error, TinyMemoryError) else "something failed inside the program"
+        said = text.shown(words, 600)
+        self._result.show_words(f"{said[:1].upper()}{said[1:]}.", False)
+
+
+def _counted(count: int, plus: str, noun: str) -> str:
+    return f"{text.number(count)}{plus} {noun}{'' if count == 1 and not plus else 's'}"
+
+
+def _size_bytes(path: str) -> int | None:
+    """A file's size; None where it is not there."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
+def _placeholder(saved: SavedConnection) -> EngineCredential:
+    """Stands for a key that comes at connect, so that everything else of the connection is checked now."""
+    return StaticCredential("later") if saved.key_from is not KeyPlace.NONE else None
+
+
+def _plain(role: str, tone: str = "") -> QLabel:
+    label = QLabel()
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setProperty("textRole", role)
+    if tone:
+        label.setProperty("tone", tone)
+    return label
+
+
+def _tone(words: str) -> QLabel:
+    label = _plain("small", "text3")
+    label.setText(words)
+    return label
+
+
+def _field(name: str, words: str) -> QLineEdit:
+    edit = QLineEdit()
+    edit.setObjectName(name)
+    edit.setAccessibleName(words)
+    return edit
+
+
+def _row(*widgets: QWidget) -> QWidget:
+    whole = QWidget()
+    row = QHBoxLayout(whole)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    for widget in widgets:
+        row.addWidget(widget, 1 if isinstance(widget, QLineEdit) else 0)
+    if not any(isinstance(widget, QLineEdit) for widget in widgets):
+        row.addStretch(1)
+    return whole

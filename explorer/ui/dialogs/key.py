@@ -1,0 +1,58 @@
+"""The question for a key that is kept nowhere."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from explorer.engines import StaticCredential
+from explorer.ui.text import shown
+
+
+class KeyDialog(QDialog):
+    """Asks for the key of one connection; `credential` holds it for this session only."""
+
+    def __init__(self, connection: str, why: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("keyDialog")
+        self.setWindowTitle("Key")
+        title = QLabel()
+        title.setTextFormat(Qt.TextFormat.PlainText)
+        title.setProperty("textRole", "dialogTitle")
+        title.setText(shown(connection))
+        reason = QLabel()
+        reason.setTextFormat(Qt.TextFormat.PlainText)
+        reason.setWordWrap(True)
+        reason.setProperty("tone", "text2")
+        reason.setText(f"{shown(why, 600)[:1].upper()}{shown(why, 600)[1:]}. It is used until the program ends.")
+        self.key_edit = QLineEdit()
+        self.key_edit.setObjectName("keyEdit")
+        self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key_edit.setAccessibleName("Key")
+        self.open_button = QPushButton("Open")
+        self.open_button.setProperty("kind", "primary")
+        self.open_button.setEnabled(False)
+        self.open_button.setDefault(True)
+        cancel = QPushButton("Cancel")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 16)
+        column.setSpacing(12)
+        column.addWidget(title)
+        column.addWidget(reason)
+        column.addWidget(self.key_edit)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(cancel)
+        buttons.addWidget(self.open_button)
+        column.addLayout(buttons)
+        self.setMinimumWidth(420)
+        self.key_edit.textChanged.connect(self._on_key_edit_text_changed)
+        cancel.clicked.connect(self.reject)
+        self.open_button.clicked.connect(self.accept)
+
+    @property
+    def credential(self) -> StaticCredential:
+        return StaticCredential(self.key_edit.text())
+
+    def _on_key_edit_text_changed(self, text: str) -> None:
+        self.open_button.setEnabled(not StaticCredential(text).is_blank)

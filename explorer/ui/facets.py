@@ -1,0 +1,751 @@
+"""The facets: what the memory under the filter consists of, and the way to narrow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QAbstractAnimation, QPoint, QRect, QSize, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtGui import QAction, QActionGroup, QFont, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from explorer.contract import (
+    ExplorePage,
+    ExploreRequest,
+    Facet,
+    InvalidRequest,
+    MemoryEngine,
+    MetaFilter,
+    TinyMemoryError,
+    Unauthorized,
+    Unavailable,
+)
+from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
+from explorer.ui import icons
+from explorer.ui.jobs import Jobs
+from explorer.ui.models.facet_model import (
+    PATHS,
+    WORDS,
+    FacetModel,
+    Index,
+    Order,
+    Row,
+    RowType,
+    Section,
+    chosen_values,
+    narrowed,
+    toggled,
+)
+from explorer.ui.rows import check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
+from explorer.ui.theme import theme
+from explorer.ui.trees import EDGE, GAP, PaneHead, PaneTree, keeping_place, mirrored
+
+OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
+
+INDENT = 16
+HEAD_TEXT = INDENT + 4
+BOX_LEFT = 2 * INDENT
+COUNT_WIDTH = 52
+BAR_HEIGHT = 2
+BAR_ABOVE_EDGE = 4  # from its top to the bottom of the row
+DOT = 6
+ARC = 12
+FIND_MARGIN = 4
+
+BAR_MS = 160
+QUICK_MS = 150  # an answer within this time is not announced
+TURN_MS = 40
+TURN_DEGREES = 18
+
+
+@dataclass
+class Counted:
+    """What one round of counting brought."""
+
+    pages: dict[Facet, ExplorePage] = field(default_factory=dict)
+    chosen: dict[Facet, dict[str, int]] = field(default_factory=dict)
+    errors: dict[Facet, Exception] = field(default_factory=dict)
+
+
+async def count(
+    engine: MemoryEngine, filter: MetaFilter, limits: dict[Facet, int], scan_limit: int = DEFAULT_SCAN
+) -> Counted:
+    """Count facets, each under every condition but its own, and the chosen values that found no place among them.
+
+    A facet that cannot be counted alone is an error of its own; raises where none can, or nobody answers.
+    """
+    reqs = [
+        ExploreRequest(facet=facet, filter=facet.without(filter), limit=limit, scan_limit=scan_limit)
+        for facet, limit in limits.items()
+    ]
+    counted = await _explore(engine, reqs)
+    left_out = {facet: lost for facet, page in counted.pages.items() if (lost := _left_out(page, filter))}
+    if left_out:
+        # Under the whole filter each item has a chosen value, so these are their counts without the condition too.
+        again = [ExploreRequest(facet=one, filter=filter, limit=MAX_BUCKETS, scan_limit=scan_limit) for one in left_out]
+        for facet, page in (await _explore(engine, again)).pages.items():
+            counts = {bucket.value: bucket.count for bucket in page.buckets}
+            counted.chosen[facet] = {value: counts[value] for value in left_out[facet] if value in counts}
+    return counted
+
+
+def _left_out(page: ExplorePage, filter: MetaFilter) -> list[str]:
+    """Chosen values that a page does not name though they may have items: cut, not reached, or in a sandbox."""
+    if not (page.more_buckets or page.truncated or page.facet is Facet.NAMESPACE):
+        return []
+    named = {bucket.value for bucket in page.buckets}
+    return [value for value in chosen_values(page.facet, filter) if value not in named]
+
+
+async def _explore(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
+    try:
+        pages = await engine.explore_many(list(reqs))
+    except (Unauthorized, Unavailable):
+        raise  # asking again, one by one, would only knock fourteen times
+    except TinyMemoryError:
+        return await _explore_singly(engine, reqs)
+    return Counted(pages={req.facet: page for req, page in zip(reqs, pages, strict=True)})
+
+
+async def _explore_singly(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
+    counted = Counted()
+    for req in reqs:
+        try:
+            counted.pages[req.facet] = await engine.explore(req)
+        except (Unauthorized, Unavailable):
+            raise
+        except TinyMemoryError as error:
+            counted.errors[req.facet] = error
+    if not counted.pages:
+        raise next(iter(counted.errors.values()))
+    return counted
+
+
+class FindEdit(QLineEdit):
+    """The find box of a facet. It gives the keyboard back to the tree by Up, Down and Esc."""
+
+    stepped = Signal(int)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self.stepped.emit(1 if event.key() == Qt.Key.Key_Down else -1)
+        elif event.key() == Qt.Key.Key_Escape:
+            if self.text():
+                self.clear()
+            else:
+                self.stepped.emit(-1)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.stepped.emit(1)
+        else:
+            super().keyPressEvent(event)
+            return
+        event.accept()
+
+
+class FacetDelegate(QStyledItemDelegate):
+    """Draws every row of the facet tree."""
+
+    def __init__(self, tree: PaneTree, model: FacetModel) -> None:
+        super().__init__(tree)
+        self._tree = tree
+        self._model = model
+        self._italic: QFont | None = None
+        self._box = 0
+        self.progress = 1.0  # of the bars on their way to new counts
+        self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
+        theme().changed.connect(self._on_theme_changed)
+
+    def _on_theme_changed(self) -> None:
+        self._italic = None
+        self._box = 0
+
+    @property
+    def _box_size(self) -> int:
+        self._box = self._box or check_size()
+        return self._box
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        row = self._model.row_at(index)
+        if row is None:
+            return QSize(0, theme().row_height("facetHead"))
+        if row.type is RowType.FIND:
+            return QSize(0, theme().row_height("smallField") + 2 * FIND_MARGIN)
+        return QSize(0, theme().row_height("valueRow"))
+
+    def box_area(self, index: Index) -> QRect:
+        """Where a click ticks the value at `index`: the box with its surroundings."""
+        row = self._tree.full_row(self._tree.visualRect(self._model.index(index.row(), 0, index.parent())))
+        return mirrored(row, BOX_LEFT - GAP // 2, self._box_size + GAP, self._tree)
+
+    def name_left(self) -> int:
+        """Where the names of values begin."""
+        return BOX_LEFT + self._box_size + GAP
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        facet, row = self._model.facet_at(index), self._model.row_at(index)
+        if facet is None:
+            return
+        section = self._model.section(facet)
+        full = self._tree.full_row(option.rect)
+        if row is None:
+            self._paint_head(painter, full, section)
+        elif row.type is RowType.VALUE:
+            self._paint_value(painter, full, section, row)
+        elif row.type is RowType.MISSING:
+            self._paint_missing(painter, full, section, row)
+        elif row.type is not RowType.FIND:
+            self._paint_words(painter, full, row)
+
+    def _part(self, full: QRect, left: int, right: int) -> QRect:
+        """The part of a row between two distances from its leading edge."""
+        return mirrored(full, left, max(0, right - left), self._tree)
+
+    def _paint_head(self, painter: QPainter, full: QRect, section: Section) -> None:
+        right = full.width() - EDGE
+        said = self._model.summary(section.facet, self._tree.isExpanded(self._model.facet_index(section.facet)))
+        failed = section.error is not None
+        said_left = right - text_width(said, "small")
+        draw_text(
+            painter,
+            self._part(full, said_left, right),
+            said,
+            "small",
+            "caution" if failed else "text3" if section.is_stale else "text2",
+            Qt.AlignmentFlag.AlignRight,
+            Qt.TextElideMode.ElideNone,
+        )
+        mark = self._part(full, said_left - GAP - ARC, said_left - GAP if said else right)
+        if failed:
+            draw_icon(painter, mark, "warning", "caution", ARC)
+        elif section.is_counting and self.turn_degrees is not None:
+            self._paint_arc(painter, mark)
+        title = WORDS[section.facet].title
+        name = self._part(full, HEAD_TEXT, said_left - 2 * GAP - ARC)
+        taken = draw_text(painter, name, title, "strong", "text")
+        if section.has_condition:
+            dot = self._part(full, HEAD_TEXT + taken + GAP, HEAD_TEXT + taken + GAP + DOT)
+            fill_round(painter, QRect(dot.left(), full.center().y() - DOT // 2 + 1, DOT, DOT), DOT / 2, "accent")
+
+    def _paint_arc(self, painter: QPainter, mark: QRect) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRect(mark.left(), mark.center().y() - ARC // 2, ARC, ARC).adjusted(1, 1, -1, -1)
+        painter.setPen(QPen(theme().color("barDim"), 2))
+        painter.drawEllipse(box)
+        painter.setPen(QPen(theme().color("accent"), 2))
+        painter.drawArc(box, (90 - (self.turn_degrees or 0)) * 16, -120 * 16)
+        painter.restore()
+
+    @staticmethod
+    def _line(full: QRect) -> QRect:
+        """The part of a row above its bar, which text and box share."""
+        return full.adjusted(0, 0, 0, BAR_HEIGHT - 1 - BAR_ABOVE_EDGE)
+
+    def _paint_value(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
+        self._paint_bar(painter, full, row, "accent" if row.is_chosen else "bar")
+        full = self._line(full)
+        box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
+        draw_check(painter, box, row.is_chosen, radio=not section.facet.takes_several)
+        dim = not row.count and not row.is_chosen
+        name_right = self._paint_count(painter, full, section, row, "strong" if row.is_chosen else "body", dim)
+        draw_text(
+            painter,
+            self._part(full, self.name_left(), name_right),
+            row.label,
+            "strong" if row.is_chosen else "body",
+            "text3" if dim else "text",
+            elide=Qt.TextElideMode.ElideMiddle if section.facet in PATHS else Qt.TextElideMode.ElideRight,
+        )
+
+    def _paint_missing(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
+        self._paint_bar(painter, full, row, "barDim")
+        full = self._line(full)
+        box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
+        draw_check(painter, box, False, enabled=False, radio=not section.facet.takes_several)
+        name_right = self._paint_count(painter, full, section, row, "body", dim=False)
+        painter.setFont(self._italic_font())
+        painter.setPen(theme().color("text3"))
+        leading = Qt.AlignmentFlag.AlignRight if self._tree.isRightToLeft() else Qt.AlignmentFlag.AlignLeft
+        flags = leading | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine | Qt.AlignmentFlag.AlignAbsolute
+        painter.drawText(self._part(full, self.name_left(), name_right), int(flags), row.label)
+
+    def _paint_count(self, painter: QPainter, full: QRect, section: Section, row: Row, role: str, dim: bool) -> int:
+        """Draw the count at the end of the row; where the name has to end."""
+        said = section.count_text(row.count)
+        right = full.width() - EDGE
+        left = right - max(COUNT_WIDTH, text_width(said, role))
+        token = "text" if row.is_chosen else "text2"
+        draw_text(
+            painter,
+            self._part(full, left, right),
+            said,
+            role,
+            "text3" if dim or section.is_stale else token,
+            Qt.AlignmentFlag.AlignRight,
+            Qt.TextElideMode.ElideNone,
+        )
+        return right - text_width(said, role) - GAP  # what the number does not need is the name's
+
+    def _paint_bar(self, painter: QPainter, full: QRect, row: Row, token: str) -> None:
+        line = self._part(full, self.name_left(), full.width() - EDGE)
+        line = QRect(line.left(), full.bottom() + 1 - BAR_ABOVE_EDGE, line.width(), BAR_HEIGHT)
+        share = row.share_before + (row.share - row.share_before) * self.progress
+        draw_bar(painter, line, share, token)
+
+    def _paint_words(self, painter: QPainter, full: QRect, row: Row) -> None:
+        words = self._part(full, self.name_left(), full.width() - EDGE)
+        if row.type is RowType.NOTE:
+            draw_text(painter, words, row.label, "body", "text3")
+        else:
+            draw_text(painter, words, row.label, "medium", "accent", elide=Qt.TextElideMode.ElideMiddle)
+
+    def _italic_font(self) -> QFont:
+        if self._italic is None:
+            self._italic = QFont(theme().font("body"))
+            self._italic.setItalic(True)
+        return self._italic
+
+
+class FacetPanel(QWidget):
+    """What there is to filter by, counted; the filter itself belongs to the window."""
+
+    filter_wanted = Signal(object)  # MetaFilter
+    failed = Signal(object)  # the exception, when nothing could be counted
+    busy_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("facetPanel")
+        self.jobs = Jobs(self)
+        self.scan_limit = DEFAULT_SCAN
+        self._engine: MemoryEngine | None = None
+        self._filter = MetaFilter()
+        self._wanted: MetaFilter | None = None
+        self._key_held: Facet | None = None
+        self._is_counting_all = False
+        self._counting: set[Facet] = set()
+        self._find_edits: dict[Facet, FindEdit] = {}
+
+        self.head = PaneHead("Facets", "counted under the filter")
+        self.head.add(self._make_sort_button())
+        self.head.add(self._make_more_button())
+
+        self.model = FacetModel(self)
+        self.tree = PaneTree()
+        self.tree.setObjectName("facetTree")
+        self.tree.setAccessibleName("Facets")
+        self.tree.setHeaderHidden(True)
+        self.tree.setIndentation(INDENT)
+        self.tree.setModel(self.model)
+        self.delegate = FacetDelegate(self.tree, self.model)
+        self.tree.setItemDelegate(self.delegate)
+
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.head)
+        column.addWidget(self.tree, 1)
+
+        self._quick = QTimer(self)
+        self._quick.setSingleShot(True)
+        self._quick.setInterval(QUICK_MS)
+        self._turn = QTimer(self)
+        self._turn.setInterval(TURN_MS)
+        self._bars = QVariantAnimation(self)
+        self._bars.setStartValue(0.0)
+        self._bars.setEndValue(1.0)
+
+        self.tree.row_clicked.connect(self._on_tree_row_clicked)
+        self.tree.row_double_clicked.connect(self._on_tree_row_double_clicked)
+        self.tree.row_entered.connect(self._on_tree_row_entered)
+        self.tree.row_spaced.connect(self._on_tree_row_spaced)
+        self.tree.row_pointed.connect(self._settle)
+        self.tree.left.connect(self._on_tree_left)
+        self.tree.expanded.connect(self._on_tree_expanded)
+        self.tree.collapsed.connect(self._on_tree_collapsed)
+        self.tree.selectionModel().currentChanged.connect(self._on_selection_current_changed)
+        self.model.rowsInserted.connect(self._on_model_rows_inserted)
+        self.model.rowsRemoved.connect(self._on_model_rows_removed)
+        self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.busy_changed.connect(self._on_jobs_busy_changed)
+        self._quick.timeout.connect(self._on_quick_timeout)
+        self._turn.timeout.connect(self._on_turn_timeout)
+        self._bars.valueChanged.connect(self._on_bars_value_changed)
+        theme().changed.connect(self.tree.scheduleDelayedItemsLayout)
+        for facet in OPEN_FIRST:
+            self.tree.expand(self.model.facet_index(facet))
+
+    def _make_sort_button(self) -> QToolButton:
+        self.sort_button = self._tool("sortFacetsButton", "sort", "Sort values")
+        menu = QMenu(self.sort_button)
+        group = QActionGroup(menu)
+        for order, words in ((Order.COUNT, "By count"), (Order.NAME, "By name")):
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setChecked(order is Order.COUNT)
+            action.setData(order)
+            group.addAction(action)
+        group.triggered.connect(self._on_order_triggered)
+        self.sort_button.setMenu(menu)
+        return self.sort_button
+
+    def _make_more_button(self) -> QToolButton:
+        self.more_button = self._tool("moreFacetsButton", "more", "More about facets")
+        menu = QMenu(self.more_button)
+        menu.addAction("Expand all").triggered.connect(self._on_expand_triggered)
+        menu.addAction("Collapse all").triggered.connect(self._on_collapse_triggered)
+        menu.addSeparator()
+        self.count_all_action = QAction("Count everything", menu)
+        self.count_all_action.setEnabled(False)
+        self.count_all_action.triggered.connect(self.count_all)
+        menu.addAction(self.count_all_action)
+        self.more_button.setMenu(menu)
+        return self.more_button
+
+    def _tool(self, name: str, icon: str, words: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setProperty("kind", "small")
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setAccessibleName(words)
+        button.setToolTip(words)
+        icons.keep(button, icon)
+        return button
+
+    # What the window calls
+
+    def set_engine(self, engine: MemoryEngine | None) -> None:
+        """Count on another engine; with None there is nothing to count."""
+        self.jobs.cancel()
+        self._engine = engine
+        self.scan_limit = DEFAULT_SCAN
+        self.model.clear()
+        self.refresh()
+
+    def show_filter(self, filter: MetaFilter) -> None:
+        """Count under `filter`; its values are marked at once."""
+        if filter == self._filter:
+            return
+        if filter != self._wanted:
+            self._key_held = None
+        self._wanted = None
+        self._filter = filter
+        self.scan_limit = DEFAULT_SCAN
+        with keeping_place(self.tree):
+            self.model.show_filter(filter, self._held())
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Count everything again; the numbers of before stay until then."""
+        if self._engine is None:
+            return
+        limits = {facet: self.model.section(facet).fetched for facet in self.model.facets}
+        for facet in limits:
+            self.jobs.cancel(f"facet:{facet}")
+        self._is_counting_all = True
+        self._start("counts", limits)
+
+    def count_all(self) -> None:
+        """Count again and as far as the contract lets a count go."""
+        self.scan_limit = MAX_SCAN
+        self.refresh()
+
+    def reveal(self, facet: Facet) -> None:
+        """Open `facet` and give it the keyboard."""
+        head = self.model.facet_index(facet)
+        self.tree.expand(head)
+        self.tree.setCurrentIndex(head)
+        self.tree.executeDelayedItemsLayout()
+        self.tree.scrollTo(head, PaneTree.ScrollHint.PositionAtTop)
+        self.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    async def aclose(self) -> None:
+        """End what is running."""
+        for timer in (self._quick, self._turn):
+            timer.stop()
+        self._bars.stop()
+        await self.jobs.aclose()
+
+    # Counting
+
+    def _start(self, lane: str, limits: dict[Facet, int]) -> None:
+        engine = self._engine
+        assert engine is not None
+        self._counting = set(limits)
+        work = count(engine, self._filter, limits, self.scan_limit)
+        self.jobs.start(lane, work, lambda counted: self._on_counted(engine, lane, counted))
+        if self.delegate.turn_degrees is not None:
+            self.model.set_counting(limits)
+
+    def _start_one(self, facet: Facet) -> None:
+        """Count one facet again, unless all are being counted: then all begin again, with its new limit."""
+        if self._engine is None:
+            return
+        if self._is_counting_all:
+            self.refresh()
+        else:
+            self._start(f"facet:{facet}", {facet: self.model.section(facet).fetched})
+
+    def _on_counted(self, engine: MemoryEngine, lane: str, counted: Counted) -> None:
+        if engine is not self._engine:
+            return
+        if lane == "counts":
+            self._is_counting_all = False
+        with keeping_place(self.tree):
+            self.model.show_pages(counted.pages, counted.chosen, self._held())
+            self.model.show_errors(counted.errors)
+        sections = map(self.model.section, self.model.facets)
+        stopped = any(section.page is not None and section.page.truncated for section in sections)
+        self.count_all_action.setEnabled(stopped and self.scan_limit < MAX_SCAN)
+        self._move_bars()
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        if lane == "counts":
+            self._is_counting_all = False
+            self.model.show_errors(dict.fromkeys(self.model.facets, error))
+        else:
+            self.model.show_errors({Facet(lane.removeprefix("facet:")): error})
+        self.failed.emit(error)
+
+    def _on_jobs_busy_changed(self, busy: bool) -> None:
+        if busy:
+            self._quick.start()
+        else:
+            self._quick.stop()
+            self._turn.stop()
+            self.delegate.turn_degrees = None
+            self.model.end_counting()
+        self.busy_changed.emit(busy)
+
+    def _on_quick_timeout(self) -> None:
+        self.delegate.turn_degrees = 0
+        self.model.set_counting(self._counting)
+        if theme().animation_ms(TURN_MS):
+            self._turn.start()
+
+    def _on_turn_timeout(self) -> None:
+        self.delegate.turn_degrees = ((self.delegate.turn_degrees or 0) + TURN_DEGREES) % 360
+        for facet in self.model.facets:
+            if self.model.section(facet).is_counting:
+                self.tree.viewport().update(self.tree.full_row(self.tree.visualRect(self.model.facet_index(facet))))
+
+    def _move_bars(self) -> None:
+        self._bars.stop()
+        self.delegate.progress = 1.0
+        moves = any(
+            row.share != row.share_before
+            for facet in self.model.facets
+            if self.tree.isExpanded(self.model.facet_index(facet))
+            for row in self.model.section(facet).rows
+        )
+        duration_ms = theme().animation_ms(BAR_MS)
+        if moves and duration_ms and self.isVisible():
+            self._bars.setDuration(duration_ms)
+            self._bars.start()
+
+    def _on_bars_value_changed(self, progress: float) -> None:
+        self.delegate.progress = progress if self._bars.state() == QAbstractAnimation.State.Running else 1.0
+        self.tree.viewport().update()
+
+    # Order: nothing moves under the pointer
+
+    def _held(self) -> set[Facet]:
+        """The facets that must not move: down to the one under the pointer, or where a key has just chosen."""
+        facets = self.model.facets
+        under = self.model.facet_at(self.tree.indexAt(self.tree.pointer)) if self.tree.pointer is not None else None
+        ends = [facets.index(one) for one in (under, self._key_held) if one is not None]
+        return set(facets[: max(ends) + 1]) if ends else set()
+
+    def _settle(self) -> None:
+        with keeping_place(self.tree):
+            self.model.settle(self._held())
+
+    def _on_tree_left(self) -> None:
+        if not self.tree.hasFocus():
+            self._key_held = None
+        self._settle()
+
+    def _on_selection_current_changed(self, current: Index, previous: Index) -> None:
+        facet, row = self.model.facet_at(current), self.model.row_at(current)
+        if facet is not self._key_held and self._key_held is not None:
+            self._key_held = None
+            self._settle()
+        if row is not None and row.type is RowType.FIND and facet in self._find_edits and self.tree.hasFocus():
+            self._find_edits[facet].setFocus(Qt.FocusReason.TabFocusReason)
+
+    # What is done to rows
+
+    def _want(self, filter: MetaFilter) -> None:
+        if filter != self._filter:
+            self._wanted = filter
+            self.filter_wanted.emit(filter)
+
+    def _on_tree_row_clicked(self, index: Index, at: QPoint) -> None:
+        row = self.model.row_at(index)
+        if row is None:
+            self.tree.setExpanded(self.model.index(index.row(), 0), not self.tree.isExpanded(index))
+        elif row.type is not RowType.VALUE:
+            self._act(index)
+        elif self.delegate.box_area(index).contains(at):
+            self._toggle(index)
+
+    def _on_tree_row_double_clicked(self, index: Index, at: QPoint) -> None:
+        row = self.model.row_at(index)
+        if row is not None and row.type is RowType.VALUE:
+            if self.delegate.box_area(index).contains(at):
+                self._toggle(index)
+            else:
+                self._narrow(index)
+
+    def _on_tree_row_entered(self, index: Index) -> None:
+        row = self.model.row_at(index)
+        if row is not None and row.type is RowType.VALUE:
+            self._key_held = self.model.facet_at(index)
+            self._narrow(index)
+        else:
+            self._act(index)
+
+    def _on_tree_row_spaced(self, index: Index) -> None:
+        row = self.model.row_at(index)
+        if row is not None and row.type is RowType.VALUE:
+            self._key_held = self.model.facet_at(index)
+            self._toggle(index)
+        else:
+            self._act(index)
+
+    def _act(self, index: Index) -> None:
+        """Do what a row other than a value stands for."""
+        facet, row = self.model.facet_at(index), self.model.row_at(index)
+        if facet is None:
+            return
+        if row is None:
+            self.tree.setExpanded(self.model.facet_index(facet), not self.tree.isExpanded(index))
+        elif row.type is RowType.FIND and facet in self._find_edits:
+            self._find_edits[facet].setFocus(Qt.FocusReason.OtherFocusReason)
+        elif row.type is RowType.MORE:
+            self._show_more(facet)
+        elif row.type is RowType.FEWER:
+            self.model.show_fewer(facet)
+            self.tree.scrollTo(self.model.facet_index(facet))
+        elif row.type is RowType.EXACT:
+            self._want(narrowed(facet, self._filter, self.model.section(facet).find))
+
+    def _narrow(self, index: Index) -> None:
+        facet, row = self.model.facet_at(index), self.model.row_at(index)
+        if facet is not None and row is not None:
+            self._try(facet, narrowed, row.value)
+
+    def _toggle(self, index: Index) -> None:
+        facet, row = self.model.facet_at(index), self.model.row_at(index)
+        if facet is not None and row is not None:
+            self._try(facet, toggled, row.value)
+
+    def _try(self, facet: Facet, change: Callable[[Facet, MetaFilter, str], MetaFilter], value: str) -> None:
+        try:
+            self._want(change(facet, self._filter, value))
+        except InvalidRequest as error:  # a value that an engine counts and the contract has no filter for
+            self.failed.emit(error)
+
+    def _show_more(self, facet: Facet) -> None:
+        page = self.model.section(facet).page
+        with keeping_place(self.tree):
+            self.model.show_more(facet)
+        if page is not None and page.more_buckets:
+            self._start_one(facet)
+
+    # Sections
+
+    # One by one: expandAll and collapseAll say nothing of each, and the find boxes have to come and go.
+    def _on_expand_triggered(self) -> None:
+        for facet in self.model.facets:
+            self.tree.expand(self.model.facet_index(facet))
+
+    def _on_collapse_triggered(self) -> None:
+        for facet in self.model.facets:
+            self.tree.collapse(self.model.facet_index(facet))
+
+    def _on_order_triggered(self, action: QAction) -> None:
+        self.model.set_order(action.data())
+
+    def _on_tree_expanded(self, index: Index) -> None:
+        facet = self.model.facet_at(index)
+        if facet is not None:
+            self._add_find(facet)
+
+    def _on_tree_collapsed(self, index: Index) -> None:
+        facet = self.model.facet_at(index)
+        if facet is not None:
+            self._drop_find(facet)
+            self.model.show_fewer(facet)
+
+    def _on_model_rows_inserted(self, parent: Index, first: int, last: int) -> None:
+        facet = self.model.facet_at(parent)
+        if facet is not None and self.tree.isExpanded(self.model.facet_index(facet)):
+            self._add_find(facet)
+
+    def _on_model_rows_removed(self, parent: Index, first: int, last: int) -> None:
+        facet = self.model.facet_at(parent)
+        if facet is not None and not self.model.row_index(facet, RowType.FIND).isValid():
+            self._find_edits.pop(facet, None)  # the view has dropped it with its row
+
+    # The find boxes
+
+    def find_edit(self, facet: Facet) -> FindEdit | None:
+        """The find box of an open facet with values enough for one."""
+        edit = self._find_edits.get(facet)
+        return edit if edit is not None and isValid(edit) else None
+
+    def _add_find(self, facet: Facet) -> None:
+        index = self.model.row_index(facet, RowType.FIND)
+        if not index.isValid() or self.find_edit(facet) is not None:
+            return
+        edit = FindEdit()
+        edit.setObjectName(f"findEdit:{facet}")
+        edit.setProperty("kind", "small")
+        edit.setPlaceholderText(f"Find {WORDS[facet].one}")
+        edit.setAccessibleName(f"Find {WORDS[facet].one}")
+        edit.setText(self.model.section(facet).find)
+        edit.textChanged.connect(lambda text: self._on_find_text_changed(facet, text))
+        edit.stepped.connect(lambda step: self._on_find_stepped(facet, step))
+        holder = QWidget()
+        holder.setFocusProxy(edit)
+        row = QHBoxLayout(holder)
+        is_mirrored = self.tree.isRightToLeft()
+        row.setContentsMargins(EDGE * is_mirrored, FIND_MARGIN, EDGE * (not is_mirrored), FIND_MARGIN)
+        row.addWidget(edit)
+        self.tree.setIndexWidget(index, holder)
+        self._find_edits[facet] = edit
+
+    def _drop_find(self, facet: Facet) -> None:
+        if self._find_edits.pop(facet, None) is not None:
+            index = self.model.row_index(facet, RowType.FIND)
+            if index.isValid() and (holder := self.tree.indexWidget(index)) is not None:
+                self.tree.setIndexWidget(index, None)  # type: ignore[arg-type]
+                holder.deleteLater()
+        self.model.set_find(facet, "")
+
+    def _on_find_text_changed(self, facet: Facet, text: str) -> None:
+        section = self.model.section(facet)
+        with keeping_place(self.tree):
+            self.model.set_find(facet, text)
+        if text and section.page is not None and section.page.more_buckets and section.fetched < MAX_BUCKETS:
+            self.model.fetch_all(facet)
+            self._start_one(facet)
+
+    def _on_find_stepped(self, facet: Facet, step: int) -> None:
+        """Leave the find box for the row above or below it."""
+        find = self.model.row_index(facet, RowType.FIND)
+        index = find.siblingAtRow(find.row() + 1) if step > 0 else self.model.facet_index(facet)
+        self.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+        if index.isValid():
+            self.tree.setCurrentIndex(index)

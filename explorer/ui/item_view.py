@@ -1,0 +1,248 @@
+"""The table of the item list, and how its cells are drawn."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from explorer.contract import ItemKind
+from explorer.ui.models.item_model import NUMBERS, Column, ItemModel
+from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width
+from explorer.ui.text import shown
+from explorer.ui.theme import theme
+
+Index = QModelIndex | QPersistentModelIndex
+
+PAD = 8  # of a cell, at both sides; the head's sections have the same
+GAP = 10  # between a title and the text after it, and before a pill
+EDGE = 3  # of the selected row
+KIND_ICONS = {
+    ItemKind.DOCUMENT: "document",
+    ItemKind.CONVERSATION: "conversation",
+    ItemKind.LEARNING: "learning",
+}
+_WIDTHS = {Column.KIND: 40, Column.NODE: 124, Column.OBSERVED: 104, Column.CONFIDENCE: 52, Column.SCORE: 60}
+_DESIGN_PX = 13  # the body size for which those widths are meant
+
+
+class ItemView(QTableView):
+    """Whole rows, one line each: hovered, selected and walked as one."""
+
+    entered_row = Signal(int)  # Enter or a double click
+    copy_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("itemView")
+        self.setAccessibleName("Items")
+        self._hovered = -1
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setCornerButtonEnabled(False)
+        self.setTabKeyNavigation(False)
+        self.setMouseTracking(True)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setItemDelegate(ItemDelegate(self))
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setSectionsClickable(False)  # nothing sorts yet: no hover that promises it
+        head.setMinimumSectionSize(36)
+        self.doubleClicked.connect(lambda index: self.entered_row.emit(index.row()))
+
+    def setModel(self, model: QAbstractItemModel | None) -> None:
+        super().setModel(model)
+        head = self.horizontalHeader()
+        for column in Column:
+            mode = QHeaderView.ResizeMode.Interactive
+            if column is Column.TEXT:
+                mode = QHeaderView.ResizeMode.Stretch
+            elif column is Column.KIND:
+                mode = QHeaderView.ResizeMode.Fixed
+            head.setSectionResizeMode(column, mode)
+        self.fit_to_font()
+
+    def fit_to_font(self) -> None:
+        """Heights and first widths for the text size in use."""
+        rows = self.verticalHeader()
+        rows.setMinimumSectionSize(16)
+        rows.setDefaultSectionSize(theme().row_height("row"))
+        head = self.horizontalHeader()
+        head.setFixedHeight(theme().row_height("columnHead"))
+        for column, width in _WIDTHS.items():
+            self.setColumnWidth(column, round(width * theme().size_px("body") / _DESIGN_PX))
+
+    @property
+    def hovered(self) -> int:
+        """The row under the pointer; -1 for none."""
+        return self._hovered
+
+    def visible_rows(self) -> range:
+        """The rows that can be seen now."""
+        model = self.model()
+        if model.rowCount() == 0:
+            return range(0)
+        first = max(0, self.rowAt(0))
+        last = self.rowAt(self.viewport().height() - 1)
+        return range(first, (last if last >= 0 else model.rowCount() - 1) + 1)
+
+    # Keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_wanted.emit()
+            return
+        key, shift = event.key(), event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self.currentIndex().isValid():
+                self.entered_row.emit(self.currentIndex().row())
+            return
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            event.ignore()  # a row is one thing: there is no cell to go to
+            return
+        last = self.model().rowCount() - 1
+        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and last >= 0 and not shift:
+            index = self.model().index(0 if key == Qt.Key.Key_Home else last, Column.TEXT)
+            self.setCurrentIndex(index)
+            return
+        super().keyPressEvent(event)
+
+    # The pointer and the focus
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self.rowAt(event.position().toPoint().y()))
+        super().mouseMoveEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        super().wheelEvent(event)
+        self._hover(self.rowAt(event.position().toPoint().y()))
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self._hover(-1)
+        return super().viewportEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()  # the whole selection changes its ground
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def _hover(self, row: int) -> None:
+        if row == self._hovered:
+            return
+        for one in (self._hovered, row):
+            if one >= 0:
+                self.viewport().update(0, self.rowViewportPosition(one), self.viewport().width(), self.rowHeight(one))
+        self._hovered = row
+
+
+class ItemDelegate(QStyledItemDelegate):
+    """Draws one cell: the row's ground, then the cell's text. Everything is plain text on one line."""
+
+    def __init__(self, view: ItemView) -> None:
+        super().__init__(view)
+        self._view = view
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(40, theme().row_height("row"))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        model = index.model()
+        if not isinstance(model, ItemModel):
+            return
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        self._draw_ground(painter, option.rect, index, selected)
+        column = Column(index.column())
+        focused = selected and self._view.hasFocus()
+        main = "softText" if focused else "text3" if model.is_stale else "text"
+        aside = "softText" if focused else "text3" if model.is_stale else "text2"
+        cell = option.rect.adjusted(PAD, 0, -PAD, 0)
+        match column:
+            case Column.KIND:
+                token = "accent" if focused else aside
+                draw_icon(painter, option.rect, KIND_ICONS[model.hit(index.row()).kind], token)
+            case Column.TEXT:
+                self._draw_line(painter, cell, model, index.row(), selected, main)
+            case _:
+                side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
+                text = model.data(index, Qt.ItemDataRole.DisplayRole)
+                draw_text(painter, cell, text, "body", aside, side)
+
+    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
+        colors = theme()
+        view = self._view
+        focused = view.hasFocus()
+        if selected:
+            painter.fillRect(rect, colors.color("soft" if focused else "idle"))
+        elif index.row() == view.hovered:
+            painter.fillRect(rect, colors.color("hover"))
+        painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.color("line"))
+        is_first = index.column() == Column.KIND
+        leading = rect.right() + 1 - EDGE if view.isRightToLeft() else rect.left()
+        if selected and is_first:
+            painter.fillRect(
+                QRect(leading, rect.top(), EDGE, rect.height()), colors.color("accent" if focused else "edge")
+            )
+        if focused and not selected and index.row() == view.currentIndex().row():
+            self._draw_ring(painter, rect, index)
+
+    def _draw_ring(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """The current row's ring, a part per cell."""
+        head = self._view.horizontalHeader()
+        shown_columns = [column for column in Column if not head.isSectionHidden(column)]
+        accent = theme().color("accent")
+        painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 2), accent)
+        painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 2), accent)
+        for column, at in ((shown_columns[0], rect.left()), (shown_columns[-1], rect.right() - 1)):
+            if index.column() == column:
+                painter.fillRect(QRect(at, rect.top(), 2, rect.height()), accent)
+
+    def _draw_line(
+        self, painter: QPainter, cell: QRect, model: ItemModel, row: int, selected: bool, token: str
+    ) -> None:
+        parts = model.headline(row)
+        kind = model.learning_kind(row)
+        room = QRect(cell)
+        if kind is not None:
+            draw_pill(painter, cell, kind.value, ground="raised" if selected else "idle")
+            room = self._before(cell, pill_width(kind.value) + GAP)
+        if not parts.line:
+            draw_text(painter, room, "(empty)", "body", "text3")
+            return
+        if not parts.title:
+            draw_text(painter, room, shown(parts.rest), "medium" if selected else "body", token)
+            return
+        title = shown(parts.title)
+        elide = Qt.TextElideMode.ElideMiddle if parts.is_path else Qt.TextElideMode.ElideRight
+        took = draw_text(painter, room, title, "medium", token, elide=elide) + GAP
+        rest = self._after(room, took)
+        if parts.rest and rest.width() > 3 * theme().size_px("body"):  # less would be only the dots
+            draw_text(painter, rest, shown(parts.rest), "body", token if token == "softText" else "text3")
+
+    def _before(self, cell: QRect, width: int) -> QRect:
+        return cell.adjusted(width, 0, 0, 0) if self._view.isRightToLeft() else cell.adjusted(0, 0, -width, 0)
+
+    def _after(self, cell: QRect, width: int) -> QRect:
+        return cell.adjusted(0, 0, -width, 0) if self._view.isRightToLeft() else cell.adjusted(width, 0, 0, 0)

@@ -1,0 +1,84 @@
+"""Async work that a widget owns."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Signal
+from shiboken6 import isValid
+
+from explorer.contract.errors import TinyMemoryError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Jobs(QObject):
+    """Coroutines owned by one widget, in named lanes of one live task each.
+
+    Starting a lane again cancels its task; whatever that task still returns is dropped.
+    """
+
+    busy_changed = Signal(bool)  # the first task began, or the last one ended
+    failed = Signal(str, object)  # lane and exception
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._lanes: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any lane has a task that has not ended."""
+        return bool(self._lanes)
+
+    def is_running(self, lane: str) -> bool:
+        """Whether the lane has a task that has not ended."""
+        return lane in self._lanes
+
+    def start(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> None:
+        """Run `work` in `lane` and hand its result to `done`, unless the lane was started again or cancelled before."""
+        self.cancel(lane)
+        if not self._lanes:
+            self.busy_changed.emit(True)
+        task = asyncio.get_running_loop().create_task(self._run(lane, work, done), name=lane)
+        self._lanes[lane] = task  # the loop keeps weak references only
+        task.add_done_callback(lambda ended: self._forget(lane, ended, work))
+
+    def cancel(self, lane: str | None = None) -> None:
+        """Cancel the task of one lane, or of all."""
+        for name in [lane] if lane else list(self._lanes):
+            if task := self._lanes.get(name):
+                task.cancel()
+
+    async def aclose(self) -> None:
+        """Cancel every lane and wait until each has really ended."""
+        tasks = list(self._lanes.values())
+        self.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> None:
+        try:
+            result = await work
+            if self._is_current(lane):  # a thread cannot be cancelled: its answer may come late
+                done(result)
+        except Exception as error:  # CancelledError is not an Exception: it passes through
+            if not isinstance(error, TinyMemoryError):
+                log.exception("lane %s", lane)
+            if self._is_current(lane):
+                self.failed.emit(lane, error)
+
+    def _is_current(self, lane: str) -> bool:
+        task = asyncio.current_task()
+        # One that was cancelled and answers all the same has been told that nobody listens any more.
+        return isValid(self) and task is not None and self._lanes.get(lane) is task and not task.cancelling()
+
+    def _forget(self, lane: str, ended: asyncio.Task[None], work: Coroutine[Any, Any, Any]) -> None:
+        work.close()  # cancelled before its first step: never awaited
+        if self._lanes.get(lane) is ended:
+            del self._lanes[lane]
+            if not self._lanes and isValid(self):  # the widget may be gone already
+                self.busy_changed.emit(False)

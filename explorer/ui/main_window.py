@@ -1,0 +1,545 @@
+"""The window: which engine is open, the panels around it, the view they all show, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QFrame,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.contract import EngineHealth, Facet, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
+from explorer.ui import icons, news, text
+from explorer.ui.banner import Banner
+from explorer.ui.chips import Chip, ChipBar
+from explorer.ui.clock import local_zone, zone_words
+from explorer.ui.conditions import QUERY, conditions, facet_of, with_value, without
+from explorer.ui.facets import FacetPanel
+from explorer.ui.items import ItemList
+from explorer.ui.jobs import Jobs
+from explorer.ui.namespaces import NamespacePanel
+from explorer.ui.theme import Mode, theme
+from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
+from explorer.ui.trail import Trail, View
+from explorer.ui.viewer import ItemViewer
+
+_HEALTH_EVERY_MS = 30_000
+_COMPACT_BELOW_PX = 1400
+_ICONS_ONLY_BELOW_PX = 1000
+_LAYOUT_VERSION = 1
+
+
+class Panel(Protocol):
+    """What the window asks of each panel at the end."""
+
+    jobs: Jobs
+
+    async def aclose(self) -> None: ...
+
+
+class MainWindow(QMainWindow):
+    """Browses one engine at a time. It runs no query itself: each panel asks for what it shows."""
+
+    connection_chosen = Signal(str)  # a key of the picker
+    read_only_wanted = Signal(bool)
+    import_wanted = Signal()
+    export_wanted = Signal()
+    job_cancel_wanted = Signal()
+    close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
+
+    def __init__(self, settings: QSettings | None = None) -> None:
+        super().__init__()
+        self.setObjectName("mainWindow")
+        self.setWindowTitle("TinyMemory Explorer")
+        self.setDockNestingEnabled(True)
+        self._settings = settings
+        self._may_close = False
+        self._engine: MemoryEngine | None = None
+        self._name = ""
+        self._health: EngineHealth | None = None
+        self._zone = local_zone()
+        self.trail = Trail(View())
+        self.jobs = Jobs(self)
+
+        self.connection_box = ConnectionBox()
+        self.search_box = SearchBox()
+        self.chip_bar = ChipBar()
+        self.error_banner = Banner()
+        self.error_banner.setObjectName("errorBanner")
+        self.namespaces = NamespacePanel()
+        self.facets = FacetPanel()
+        self.items = ItemList(zone=self._zone)
+        self.viewer = ItemViewer(zone=self._zone)
+        self._panels: list[Panel] = [self.namespaces, self.facets, self.items, self.viewer]
+
+        self._build_actions()
+        self._build_top()
+        self.setCentralWidget(self.items)
+        left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
+        self._docks = [
+            self._dock("namespacesDock", "Namespaces", self.namespaces, self.namespaces.head, left),
+            self._dock("facetsDock", "Facets", self.facets, self.facets.head, left),
+            self._dock("viewerDock", "Item", self.viewer, self.viewer.header, right),
+        ]
+        self._fill_more_menu()
+        self._build_status()
+        self._connect()
+        self._first_layout = self.saveState(_LAYOUT_VERSION)
+        self._show_view()
+
+    # Building
+
+    def _build_actions(self) -> None:
+        self.back_action = self._action("Back", "chevron-left", "Alt+Left", "Show the view before this one")
+        self.forward_action = self._action("Forward", "chevron-right", "Alt+Right", "Show the view after this one")
+        self.refresh_action = self._action("Refresh", "refresh", "F5", "Read everything again")
+        self.find_action = self._action("Search", "search", "Ctrl+F", "Search inside the filter")
+        self.clear_action = self._action("Clear all conditions", "close", "Ctrl+Shift+Backspace", "Show everything")
+        self.open_action = self._action("Open a file…", "file", "Ctrl+O", "Open a memory file")
+        self.connections_action = self._action("Connections…", "plug", "Ctrl+Shift+O", "Saved connections")
+        self.import_action = self._action("Import items…", "import", "", "Store the items of a JSON Lines file")
+        self.export_action = self._action("Export items…", "export", "", "Write what the filter admits to a file")
+        self.export_action.setObjectName("exportAction")
+        self.next_pane_action = self._action("Next pane", "", "F6", "Move the keyboard to the next pane")
+        self.quit_action = self._action("Quit", "", "Ctrl+Q", "End the program")
+
+    def _action(self, words: str, icon: str, shortcut: str, tip: str) -> QAction:
+        action = QAction(words, self)
+        if icon:
+            icons.keep(action, icon)
+        if shortcut:
+            action.setShortcut(QKeySequence(shortcut))
+            tip = f"{tip} ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})"
+        action.setToolTip(tip)
+        action.setStatusTip(tip)
+        self.addAction(action)
+        return action
+
+    def _build_top(self) -> None:
+        bar = QToolBar()
+        bar.setObjectName("toolbar")
+        bar.setIconSize(QSize(16, 16))
+        bar.setFixedHeight(theme().row_height("toolbar"))
+        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.back_button = self._tool_button("backButton", self.back_action)
+        self.forward_button = self._tool_button("forwardButton", self.forward_action)
+        self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
+        self.read_only_button = QToolButton()
+        self.read_only_button.setObjectName("readOnlyButton")
+        self.read_only_button.setCheckable(True)
+        self.read_only_button.setEnabled(False)
+        self.more_button = QToolButton()
+        self.more_button.setObjectName("moreButton")
+        self.more_button.setAccessibleName("More")
+        self.more_button.setToolTip("More")
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.more_button, "more")
+        self._show_lock(is_read_only=False)
+        for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
+            bar.addWidget(widget)
+        bar.addWidget(_stretch())
+        for widget in (self.read_only_button, self.refresh_button, self.more_button):
+            bar.addWidget(widget)
+        self.top = _Column(bar, _rule(), self.chip_bar, self.error_banner, _rule())
+        self.top.setProperty("surface", "window")
+        self.setMenuWidget(self.top)
+
+    def _tool_button(self, name: str, action: QAction) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setDefaultAction(action)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        button.setAccessibleName(action.text())
+        return button
+
+    def _dock(self, name: str, title: str, panel: QWidget, head: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
+        """A dock whose title bar is the panel's own head, by which it can be dragged."""
+        dock = QDockWidget(title, self)
+        dock.setObjectName(name)
+        dock.setWidget(panel)
+        dock.setTitleBarWidget(head)
+        self.addDockWidget(area, dock)
+        return dock
+
+    def _fill_more_menu(self) -> None:
+        menu = QMenu(self)
+        menu.addActions([self.open_action, self.connections_action])
+        menu.addSeparator()
+        menu.addActions([self.import_action, self.export_action])
+        menu.addSeparator()
+        panels = menu.addMenu("Panels")
+        for dock in self._docks:
+            panels.addAction(dock.toggleViewAction())
+        panels.addSeparator()
+        panels.addAction("Put everything back", self._restore_first_layout)
+        looks = menu.addMenu("Appearance")
+        group = QActionGroup(self)
+        modes: dict[Mode, str] = {"system": "As the system", "light": "Light", "dark": "Dark"}
+        for mode, words in modes.items():
+            look = looks.addAction(words)
+            look.setCheckable(True)
+            look.setChecked(theme().mode == mode)
+            look.setData(mode)
+            group.addAction(look)
+        group.triggered.connect(self._on_look_group_triggered)
+        menu.addSeparator()
+        menu.addAction(self.quit_action)
+        self.more_button.setMenu(menu)
+
+    def _build_status(self) -> None:
+        status = self.statusBar()
+        status.setSizeGripEnabled(False)
+        status.setContentsMargins(12, 0, 12, 0)
+        self.read_label = _plain_label()
+        self.job_label = _plain_label()
+        self.zone_label = _plain_label()
+        self.zone_label.setText(f"Times in {zone_words(self._zone)}")
+        status.addWidget(self.read_label, 1)
+        self.job_cancel_button = QPushButton("Cancel")
+        self.job_cancel_button.setObjectName("jobCancelButton")
+        self.job_cancel_button.setProperty("kind", "link")
+        self.job_cancel_button.setAccessibleName("Cancel the running work")
+        self.job_cancel_button.hide()
+        status.addPermanentWidget(self.job_label)
+        status.addPermanentWidget(self.job_cancel_button)
+        status.addPermanentWidget(self.zone_label)
+
+    def _connect(self) -> None:
+        self.connection_box.chosen.connect(self.connection_chosen)
+        self.search_box.search_wanted.connect(self._on_search_box_search_wanted)
+        self.chip_bar.removed.connect(self._on_chip_bar_removed)
+        self.chip_bar.activated.connect(self._on_chip_bar_activated)
+        self.chip_bar.clear_wanted.connect(self._clear)
+        self.facets.filter_wanted.connect(self.go_to_filter)
+        self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
+        self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.items.item_selected.connect(self.viewer.show_hit)
+        self.items.item_activated.connect(self._on_items_item_activated)
+        self.items.clear_wanted.connect(self._clear)
+        self.items.remove_last_wanted.connect(self._remove_last)
+        self.items.counted.connect(self._on_items_counted)
+        self.items.import_wanted.connect(self.import_wanted)
+        self.items.edit_connection_wanted.connect(self.connections_action.trigger)
+        self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.jobs.failed.connect(self._on_jobs_failed)
+        self.back_action.triggered.connect(self._on_back_action_triggered)
+        self.forward_action.triggered.connect(self._on_forward_action_triggered)
+        self.refresh_action.triggered.connect(self.refresh)
+        self.find_action.triggered.connect(self._on_find_action_triggered)
+        self.clear_action.triggered.connect(self._clear)
+        self.import_action.triggered.connect(self.import_wanted)
+        self.export_action.triggered.connect(self.export_wanted)
+        self.next_pane_action.triggered.connect(self._on_next_pane_action_triggered)
+        self.quit_action.triggered.connect(self.close)
+        self.job_cancel_button.clicked.connect(self.job_cancel_wanted)
+        self.read_only_button.clicked.connect(self.read_only_wanted)
+        self._health_timer = QTimer(self)
+        self._health_timer.setInterval(_HEALTH_EVERY_MS)
+        self._health_timer.timeout.connect(self._ask_health)
+
+    # What is open
+
+    @property
+    def engine(self) -> MemoryEngine | None:
+        return self._engine
+
+    def show_choices(self, choices: list[Choice], current: str) -> None:
+        self.connection_box.show_choices(choices, current)
+
+    def show_engine(self, engine: MemoryEngine | None, name: str, *, is_read_only: bool, can_lock: bool) -> None:
+        """Browse another engine from its start; the caller closes the one before once `settled` has returned.
+
+        `can_lock`: whether this engine can be reopened read-only.
+        """
+        self._engine, self._name, self._health = engine, name, None
+        self.error_banner.clear()
+        self.trail = Trail(View())
+        self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
+        self.search_box.show_search("", None)
+        self.items.set_engine(engine, name)
+        for panel in (self.namespaces, self.facets, self.viewer):
+            panel.set_engine(engine)
+        self._show_lock(is_read_only)
+        self.read_only_button.setEnabled(engine is not None and can_lock)
+        for action in (self.refresh_action, self.export_action):
+            action.setEnabled(engine is not None)
+        self.import_action.setEnabled(engine is not None and not is_read_only)
+        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
+        self._show_health()
+        self._show_view()
+        self._ask_health()
+        self._health_timer.start()
+        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_lock(self, is_read_only: bool) -> None:
+        button = self.read_only_button
+        button.setChecked(is_read_only)
+        button.setText("Read-only" if is_read_only else "Can write")
+        button.setToolTip(
+            "Opened read-only: nothing in this memory can change. Press to allow changes."
+            if is_read_only
+            else "Changes are possible. Press to open read-only."
+        )
+        icons.keep(button, "lock" if is_read_only else "lock-open")
+        self._fold_labels()
+
+    def _ask_health(self) -> None:
+        if self._engine is not None:
+            self.jobs.start("health", self._engine.health(), self._on_health)
+
+    def _on_health(self, health: EngineHealth) -> None:
+        self._health = health
+        self._show_health()
+        self.items.show_health(health)
+
+    def _show_health(self) -> None:
+        label = self._engine.descriptor().label if self._engine is not None else ""
+        self.connection_box.show_open(self._name, label.removesuffix(" file"), self._health)
+
+    # The view
+
+    def go(self, view: View) -> None:
+        """Show `view` and remember the way back."""
+        if self.trail.go(view):
+            self._show_view()
+
+    def go_to_filter(self, filter: MetaFilter) -> None:
+        now = self.trail.current
+        self.go(View(filter, now.query, now.mode))
+
+    def refresh(self) -> None:
+        """Read again what is shown."""
+        self.error_banner.clear()
+        for panel in (self.namespaces, self.facets, self.items, self.viewer):
+            panel.refresh()
+        self._ask_health()
+
+    def _show_view(self) -> None:
+        view = self.trail.current
+        self.back_action.setEnabled(self.trail.can_go_back)
+        self.forward_action.setEnabled(self.trail.can_go_forward)
+        self.clear_action.setEnabled(view != View())
+        self.search_box.show_search(view.query, view.mode)
+        found = conditions(view.filter, self._zone, view.query)
+        self.chip_bar.show_chips([Chip(one.field, one.words, one.value) for one in found])
+        self.namespaces.show_filter(view.filter)
+        self.facets.show_filter(view.filter)
+        mode = view.mode if view.query else None
+        words = [f"{one.words} {text.shown(one.value)}" for one in found]
+        self.items.show_filter(view.filter, view.query, mode, words)
+
+    def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
+        self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+
+    def _on_chip_bar_removed(self, field: str) -> None:
+        now = self.trail.current
+        if field == QUERY:
+            self.go(View(now.filter))
+        else:
+            self.go(View(without(now.filter, field), now.query, now.mode))
+
+    def _on_chip_bar_activated(self, field: str) -> None:
+        facet = facet_of(field)
+        if field == QUERY:
+            self._on_find_action_triggered()
+        elif facet is Facet.NAMESPACE:
+            self.namespaces.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif facet is not None:
+            self.facets.reveal(facet)
+
+    def _on_viewer_filter_wanted(self, field: str, value: object) -> None:
+        if isinstance(value, Namespace):
+            value = Reach.exact(value)
+        self.go_to_filter(with_value(self.trail.current.filter, field, value))
+
+    def _on_items_item_activated(self, hit: object) -> None:
+        self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_items_counted(self, counted: tuple[int, bool]) -> None:
+        count, is_more = counted
+        noun = "hit" if self.trail.current.query else "item"
+        words = text.at_least(count) if is_more else text.number(count)
+        plural = "" if count == 1 and not is_more else "s"
+        self.read_label.setText(f"{words} {noun}{plural}, read {datetime.now(self._zone):%H:%M:%S}")
+
+    def _clear(self) -> None:
+        self.go(View())
+
+    def _remove_last(self) -> None:
+        now = self.trail.current
+        if found := conditions(now.filter, self._zone, now.query):
+            self._on_chip_bar_removed(found[-1].field)
+
+    def _on_back_action_triggered(self) -> None:
+        self.trail.back()
+        self._show_view()
+
+    def _on_forward_action_triggered(self) -> None:
+        self.trail.forward()
+        self._show_view()
+
+    def _on_find_action_triggered(self) -> None:
+        self.search_box.search_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search_box.search_edit.selectAll()
+
+    def _on_next_pane_action_triggered(self) -> None:
+        panes: list[QWidget] = [self.namespaces, self.facets, self.items, self.viewer, self.search_box.search_edit]
+        focus: QWidget | None = self.focusWidget()
+        at = next((i for i, pane in enumerate(panes) if focus is not None and _holds(pane, focus)), len(panes) - 1)
+        for step in range(1, len(panes) + 1):
+            pane = panes[(at + step) % len(panes)]
+            if pane.isVisible():
+                pane.setFocus(Qt.FocusReason.TabFocusReason)
+                return
+
+    # News
+
+    def show_error(self, sentence: str, details: str = "", retry: Callable[[], None] | None = None) -> None:
+        """Say in the banner what failed; everything else stays as it is."""
+        self.error_banner.show_error(sentence, details, retry)
+
+    def show_exception(self, error: BaseException) -> None:
+        """An error that no panel took up, as a sentence; its traceback is among the details."""
+        self.show_error(news.sentence(error), news.details(error))
+
+    def show_job(self, words: str) -> None:
+        """What runs in the background, in the status line; "" when nothing does."""
+        self.job_label.setText(words)
+        self.job_cancel_button.setVisible(bool(words))
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        if lane == "health" and isinstance(error, TinyMemoryError):
+            self._on_health(EngineHealth.down(error.text))
+        else:
+            self.show_exception(error)
+
+    def _on_look_group_triggered(self, action: QAction) -> None:
+        mode: Mode = action.data()
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            theme().apply(app, mode)
+        if self._settings is not None:
+            self._settings.setValue("theme", mode)
+
+    # Layout and end
+
+    def restore_layout(self) -> None:
+        """Put the window as it was left; the first time, as the design has it."""
+        geometry = self._settings.value("geometry") if self._settings is not None else None
+        state = self._settings.value("state") if self._settings is not None else None
+        if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
+            if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
+                return
+        else:
+            self.resize(1440, 900)
+        self.place_docks()
+
+    def place_docks(self) -> None:
+        """The columns of the design at this width."""
+        left, right = (288, 464) if self.width() >= _COMPACT_BELOW_PX else (264, 420)
+        horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        self.resizeDocks([self._docks[0], self._docks[2]], [left, right], horizontal)
+        height = self.height() - 140
+        self.resizeDocks(self._docks[:2], [height * 34 // 100, height * 66 // 100], vertical)
+
+    def _restore_first_layout(self) -> None:
+        self.restoreState(self._first_layout, _LAYOUT_VERSION)
+        for dock in self._docks:
+            dock.show()
+        self.place_docks()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.connection_box.set_compact(self.width() < _COMPACT_BELOW_PX)
+        self._fold_labels()
+
+    def _fold_labels(self) -> None:
+        style = Qt.ToolButtonStyle
+        fold = self.width() < _ICONS_ONLY_BELOW_PX
+        self.read_only_button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._may_close:
+            event.accept()
+            return
+        event.ignore()  # running work ends first; the program then calls close_for_good
+        self.close_wanted.emit()
+
+    async def aclose(self) -> None:
+        """End every task of the window and of its panels; the engine stays the caller's."""
+        self._health_timer.stop()
+        if self._settings is not None:
+            self._settings.setValue("geometry", self.saveGeometry())
+            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+        for panel in self._panels:
+            await panel.aclose()
+        await self.jobs.aclose()
+
+    def close_for_good(self) -> None:
+        self._may_close = True
+        self.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no panel waits for an answer."""
+        return not self.jobs.is_busy and not any(panel.jobs.is_busy for panel in self._panels)
+
+
+class _Column(QWidget):
+    def __init__(self, *rows: QWidget) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for row in rows:
+            column.addWidget(row)
+
+
+def _gap(width: int) -> QWidget:
+    gap = QWidget()
+    gap.setFixedWidth(width)
+    return gap
+
+
+def _stretch() -> QWidget:
+    stretch = QWidget()
+    stretch.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    return stretch
+
+
+def _rule() -> QWidget:
+    rule = QFrame()
+    rule.setProperty("surface", "rule")
+    rule.setFixedHeight(1)
+    return rule
+
+
+def _plain_label() -> QLabel:
+    label = QLabel()
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _holds(pane: QWidget, widget: QWidget) -> bool:
+    return pane is widget or pane.isAncestorOf(widget)
+
+
+def open_settings(folder: Path) -> QSettings:
+    """The window's own settings: layout and appearance, in a readable file of the user's config folder."""
+    return QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)

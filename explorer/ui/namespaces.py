@@ -1,0 +1,391 @@
+"""The namespaces: where memory is placed, and which nodes the filter reads."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
+from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
+from explorer.ui.jobs import Jobs
+from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
+from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
+from explorer.ui.theme import theme
+from explorer.ui.trees import EDGE, GAP, PaneHead, PaneTree, keeping_place, mirrored
+
+REACHES = (
+    ("exact", "only here"),
+    ("inherit", "with its parents"),
+    ("subtree", "and everything below"),
+)
+SANDBOX = "sandbox"
+OTHER_REACH = "its parents and below"  # a filter may hold what the box does not offer
+
+INDENT = 14
+ICON_LEFT = 4  # after the chevron
+ICON = 16
+NUMBER_WIDTH = 44
+HEAD_PADDING = 4
+
+OPEN_DEPTH = 2
+OPEN_NODES = 500  # of a tree larger than this only the first level is opened for the reader
+
+
+def reach_of(kind: str, at: Namespace) -> Reach:
+    """The reach that a choice of the box means at a node."""
+    makers = {"exact": Reach.exact, "inherit": Reach.of, "subtree": Reach.subtree}
+    return makers[kind](at)
+
+
+def kind_of(reach: Reach) -> str | None:
+    """The choice of the box that `reach` is; None where it is none of them."""
+    return next((kind for kind, _ in REACHES if reach_of(kind, reach.at) == reach), None)
+
+
+class MicroHead(QHeaderView):
+    """Names of columns in the smallest type, ending where the numbers end."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self.setSectionsClickable(False)
+        self.setStretchLastSection(False)
+        self.setMinimumSectionSize(0)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def sizeHint(self) -> QSize:
+        line = theme().metrics("micro").height() + HEAD_PADDING
+        return QSize(super().sizeHint().width(), math.ceil(line / 4) * 4)
+
+    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:
+        painter.fillRect(rect, theme().color("panel"))
+        words = self.model().headerData(logicalIndex, Qt.Orientation.Horizontal)
+        inside = rect.adjusted(EDGE, 0, -EDGE, 0)
+        is_number = logicalIndex != Column.NODE
+        align = Qt.AlignmentFlag.AlignRight if is_number else Qt.AlignmentFlag.AlignLeft
+        draw_text(painter, inside, words, "micro", "text3", align, Qt.TextElideMode.ElideNone)
+
+
+class NamespaceDelegate(QStyledItemDelegate):
+    """Draws the cells of the namespace tree."""
+
+    def __init__(self, tree: PaneTree, model: NamespaceModel) -> None:
+        super().__init__(tree)
+        self._tree = tree
+        self._model = model
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(0, theme().row_height("treeRow"))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        node = self._model.node_at(index)
+        if node is None:
+            return
+        is_chosen = node.namespace == self._model.chosen
+        is_dim = self._model.is_counted and not node.here and not node.all and not is_chosen
+        if index.column() == Column.NODE:
+            self._paint_node(painter, option.rect, node, is_chosen, is_dim)
+            return
+        role = "strong" if is_chosen else "body"
+        if index.column() == Column.ALL and node.is_sandbox:
+            # Wider than a number: it begins before its column, and ends past the numbers to keep off those before.
+            row = self._tree.full_row(option.rect)
+            draw_pill(painter, mirrored(row, 0, row.width() - GAP, self._tree), SANDBOX, dashed=True)
+            return
+        stale = self._model.is_stale
+        if index.column() == Column.HERE:
+            said, token = self._model.count_text(node.here), "text2"
+        else:
+            said, token = self._model.all_text(node), "text2" if node.children else "text3"
+        draw_text(
+            painter,
+            self._inside(option.rect),
+            said,
+            role,
+            "text3" if is_dim or stale else "text" if is_chosen else token,
+            Qt.AlignmentFlag.AlignRight,
+            Qt.TextElideMode.ElideNone,
+        )
+
+    def _inside(self, cell: QRect) -> QRect:
+        """A number's cell without the room at its end; what is wider than the cell runs over its start."""
+        if self._tree.isRightToLeft():
+            return cell.adjusted(EDGE, 0, NUMBER_WIDTH, 0)
+        return cell.adjusted(-NUMBER_WIDTH, 0, -EDGE, 0)
+
+    def _paint_node(self, painter: QPainter, cell: QRect, node: Node, is_chosen: bool, is_dim: bool) -> None:
+        icon = self._part(cell, ICON_LEFT, ICON)
+        draw_icon(painter, icon, node.icon, "accent" if is_chosen else "text3" if is_dim else "text2", ICON)
+        left = ICON_LEFT + ICON + ICON_LEFT + 2
+        role = "strong" if is_chosen else "body"
+        # A short number leaves its room to the name.
+        spare = NUMBER_WIDTH - GAP - text_width(self._model.count_text(node.here), role)
+        width = cell.width() - left + max(0, spare)
+        token = "text3" if is_dim else "text"
+        prefix = text_width(node.prefix)
+        own = text_width(node.id, role)
+        if prefix and prefix + own <= width:  # the kind is in the icon too, so it goes first
+            # A path is read from left to right in every language: mirrored, its end is nearer to the icon.
+            before, after = (own, 0) if self._tree.isRightToLeft() else (0, prefix)
+            draw_text(painter, self._part(cell, left + before, prefix), node.prefix, "body", "text3")
+            left, width = left + after, own
+        draw_text(painter, self._part(cell, left, width), node.id, role, token, elide=Qt.TextElideMode.ElideMiddle)
+
+    def _part(self, cell: QRect, left: int, width: int) -> QRect:
+        return mirrored(cell, left, width, self._tree)
+
+
+class ReachBox(QComboBox):
+    """The choice of a reach, as wide as what is chosen: the words end at the arrow."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.currentIndexChanged.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        widest = super().sizeHint()
+        texts = [self.itemText(at) for at in range(self.count())] + [self.placeholderText()]
+        measure = self.fontMetrics().horizontalAdvance
+        spare = max(map(measure, texts)) - measure(self.currentText() or self.placeholderText())
+        return QSize(widest.width() - spare, widest.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def showPopup(self) -> None:
+        view = self.view()
+        view.setMinimumWidth(view.sizeHintForColumn(0) + 2 * EDGE)
+        super().showPopup()
+
+
+class NamespacePanel(QWidget):
+    """The nodes with their counts under the filter, and the choice of where it reads."""
+
+    filter_wanted = Signal(object)  # MetaFilter
+    failed = Signal(object)  # the exception; the counts of before stay
+    busy_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("namespacePanel")
+        self.jobs = Jobs(self)
+        self._engine: MemoryEngine | None = None
+        self._filter = MetaFilter()
+        self.scan_limit = DEFAULT_SCAN
+        self._known: set[str] = set()  # paths of nodes that hold something
+        self._opened: dict[Namespace, bool] = {}
+        self._is_opening = False
+
+        self.head = PaneHead("Namespaces")
+        self.reach_box = ReachBox()
+        self.reach_box.setObjectName("reachBox")
+        self.reach_box.setProperty("kind", "flat")
+        self.reach_box.setProperty("textRole", "small")
+        self.reach_box.setAccessibleName("What is read with a node")
+        self.reach_box.setToolTip("What is read with the node that is chosen")
+        self.reach_box.setPlaceholderText(OTHER_REACH)
+        for kind, words in REACHES:
+            self.reach_box.addItem(words, kind)
+        self.reach_box.setCurrentIndex(self.reach_box.findData("subtree"))
+        self.head.add(self.reach_box)
+
+        self.model = NamespaceModel(self)
+        self.tree = PaneTree()
+        self.tree.setObjectName("namespaceTree")
+        self.tree.setAccessibleName("Namespaces")
+        self.tree.setIndentation(INDENT)
+        self.tree.setUniformRowHeights(True)
+        # The arrows move the current row only; what is selected is what the filter names.
+        self.tree.setSelectionMode(PaneTree.SelectionMode.NoSelection)
+        self.tree.setModel(self.model)
+        columns = MicroHead(self.tree)
+        self.tree.setHeader(columns)
+        columns.setSectionResizeMode(Column.NODE, QHeaderView.ResizeMode.Stretch)
+        columns.setSectionResizeMode(Column.HERE, QHeaderView.ResizeMode.Fixed)
+        columns.setSectionResizeMode(Column.ALL, QHeaderView.ResizeMode.Fixed)
+        self.delegate = NamespaceDelegate(self.tree, self.model)
+        self.tree.setItemDelegate(self.delegate)
+        self._fit_columns()
+
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.head)
+        column.addWidget(self.tree, 1)
+
+        self.tree.row_clicked.connect(self._on_tree_row_clicked)
+        self.tree.row_entered.connect(self._choose)
+        self.tree.row_spaced.connect(self._choose)
+        self.tree.expanded.connect(self._on_tree_expanded)
+        self.tree.collapsed.connect(self._on_tree_collapsed)
+        self.reach_box.activated.connect(self._on_reach_box_activated)
+        self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.busy_changed.connect(self.busy_changed)
+        self.model.modelReset.connect(self._open_first)
+        self.model.rowsInserted.connect(self._on_model_rows_inserted)
+        theme().changed.connect(self._on_theme_changed)
+
+    # What the window calls
+
+    def names(self) -> list[Namespace]:
+        """Every node that is known, from top to bottom."""
+        return self.model.names()
+
+    def set_engine(self, engine: MemoryEngine | None) -> None:
+        """Show the nodes of another engine; with None only the root."""
+        self.jobs.cancel()
+        self._engine = engine
+        self._known = set()
+        self._opened = {}
+        self.scan_limit = DEFAULT_SCAN
+        self.model.clear()
+        self.refresh()
+
+    def show_filter(self, filter: MetaFilter) -> None:
+        """Count under `filter` without its reach, and mark the node it names."""
+        before, self._filter = self._filter, filter
+        if filter.reach is not None:
+            self.reach_box.setCurrentIndex(self.reach_box.findData(kind_of(filter.reach)))
+        self._mark()
+        if _without_reach(before) != _without_reach(filter):
+            self.scan_limit = DEFAULT_SCAN
+            self._count(known=False)
+
+    def refresh(self) -> None:
+        """Read the nodes and count again; what was there stays until then."""
+        self._count(known=True)
+
+    def count_all(self) -> None:
+        """Count again and as far as the contract lets a count go."""
+        self.scan_limit = MAX_SCAN
+        self.refresh()
+
+    async def aclose(self) -> None:
+        """End what is running."""
+        await self.jobs.aclose()
+
+    # Counting
+
+    def _count(self, known: bool) -> None:
+        engine = self._engine
+        if engine is not None:
+            work = _read(engine, _without_reach(self._filter), known or not self._known, self.scan_limit)
+            self.jobs.start("counts", work, lambda pages: self._on_counted(engine, *pages))
+
+    def _on_counted(self, engine: MemoryEngine, page: ExplorePage, everything: ExplorePage | None) -> None:
+        if engine is not self._engine:
+            return
+        if everything is not None:
+            there = {bucket.value for bucket in everything.buckets}
+            # What a count that stopped early did not reach may still be there.
+            self._known = there | self._known if everything.truncated else there
+        named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
+        with keeping_place(self.tree):
+            self.model.show_counts(page, self._known | named)
+        self._fit_columns()
+        self._mark()
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self.model.set_stale()
+        self.failed.emit(error)
+
+    # The node that is chosen
+
+    def _mark(self) -> None:
+        at = None if self._filter.reach is None else self._filter.reach.at
+        self.model.set_chosen(at)
+        selection = self.tree.selectionModel()
+        index = QModelIndex() if at is None else self.model.index_of(at)
+        if not index.isValid():
+            selection.clearSelection()
+        elif not selection.isSelected(index):
+            flag = QItemSelectionModel.SelectionFlag
+            selection.select(index, flag.ClearAndSelect | flag.Rows)
+
+    def _on_tree_row_clicked(self, index: Index, at: QPoint) -> None:
+        self._choose(index)
+
+    def _choose(self, index: Index) -> None:
+        node = self.model.node_at(index)
+        if node is not None:
+            self._want(node.namespace)
+
+    def _on_reach_box_activated(self) -> None:
+        if self._filter.reach is not None:
+            self._want(self._filter.reach.at)
+
+    def _want(self, at: Namespace) -> None:
+        reach = reach_of(self.reach_box.currentData() or "subtree", at)
+        if reach != self._filter.reach:
+            self.filter_wanted.emit(self._filter.model_copy(update={"reach": reach}))
+
+    # What is open
+
+    def _on_tree_expanded(self, index: Index) -> None:
+        self._remember(index, True)
+
+    def _on_tree_collapsed(self, index: Index) -> None:
+        self._remember(index, False)
+
+    def _remember(self, index: Index, is_open: bool) -> None:
+        node = self.model.node_at(index)
+        if node is not None and not self._is_opening:
+            self._opened[node.namespace] = is_open
+
+    def _open_first(self) -> None:
+        self._open(self.model.nodes())
+
+    def _on_model_rows_inserted(self, parent: Index, first: int, last: int) -> None:
+        above = self.model.node_at(parent)
+        if above is not None:
+            self._open([above, *above.children[first : last + 1]])
+
+    def _open(self, nodes: list[Node]) -> None:
+        """Open what the user opened before, and else the first levels."""
+        depth = OPEN_DEPTH if self.model.size <= OPEN_NODES else 0
+        self._is_opening = True
+        for node in nodes:
+            if node.children and self._opened.get(node.namespace, node.namespace.depth <= depth):
+                self.tree.expand(self.model.index_of(node.namespace))
+        self._is_opening = False
+
+    # Sizes
+
+    def _fit_columns(self) -> None:
+        nodes = self.model.nodes()
+        here = max((node.here for node in nodes), default=0)
+        everywhere = max((node.all for node in nodes), default=0)
+        pill = pill_width(SANDBOX) - EDGE if any(node.is_sandbox for node in nodes) else 0
+        head = self.tree.header()
+        for column, largest, least in ((Column.HERE, here, NUMBER_WIDTH), (Column.ALL, everywhere, pill)):
+            width = max(NUMBER_WIDTH, least, text_width(self.model.count_text(largest), "strong") + GAP)
+            head.resizeSection(column, width + EDGE)
+
+    def _on_theme_changed(self) -> None:
+        self._fit_columns()
+        self.tree.header().updateGeometry()
+        self.tree.scheduleDelayedItemsLayout()
+
+
+def _without_reach(filter: MetaFilter) -> MetaFilter:
+    return filter.model_copy(update={"reach": None})
+
+
+async def _read(
+    engine: MemoryEngine, filter: MetaFilter, known: bool, scan_limit: int
+) -> tuple[ExplorePage, ExplorePage | None]:
+    """The counts under `filter`, and those of everything where that is wanted."""
+    page = await engine.namespaces(filter, scan_limit)
+    if not known:
+        return page, None
+    return page, page if filter.is_empty() else await engine.namespaces(MetaFilter(), scan_limit)

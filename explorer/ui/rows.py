@@ -1,0 +1,313 @@
+"""Painting of rows: a tree with rounded selection, and the parts that delegates are made of.
+
+The helpers take colours and fonts by name and set both for everything they draw: a painter keeps the last ones. They
+leave render hints and brush as they found them. `Qt.AlignLeft` means the leading edge, as everywhere in Qt: it is the
+right one where the program reads from right to left.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import (
+    QBrush,
+    QFocusEvent,
+    QGuiApplication,
+    QMouseEvent,
+    QPainter,
+    QPalette,
+    QPen,
+    QStaticText,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
+
+from explorer.ui.icons import pixmap
+from explorer.ui.text import isolate
+from explorer.ui.theme import theme
+
+Index = QModelIndex | QPersistentModelIndex
+Rect = QRect | QRectF
+
+INSET = 4  # of a row's ground from the edges of its view
+RADIUS = 4
+CHEVRON = 12
+PILL_PAD = 6
+
+
+def _is_mirrored() -> bool:
+    return QGuiApplication.layoutDirection() == Qt.LayoutDirection.RightToLeft
+
+
+def fill_round(painter: QPainter, rect: Rect, radius: float, token: str) -> None:
+    """A filled box with round corners."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme().color(token))
+    painter.drawRoundedRect(QRectF(rect), radius, radius)
+    painter.restore()
+
+
+def outline_round(
+    painter: QPainter, rect: Rect, radius: float, token: str, width: float = 1, dashed: bool = False
+) -> None:
+    """The outline of a box with round corners, inside `rect`."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    pen = QPen(theme().color(token), width)
+    if dashed:
+        pen.setDashPattern([3, 2])
+    painter.setPen(pen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    half = width / 2
+    painter.drawRoundedRect(QRectF(rect).adjusted(half, half, -half, -half), radius - half, radius - half)
+    painter.restore()
+
+
+def draw_text(
+    painter: QPainter,
+    rect: Rect,
+    text: str,
+    font_role: str = "body",
+    color_token: str = "text",
+    align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+    elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+) -> int:
+    """Draw one line, vertically centred, elided to `rect`; the width it took.
+
+    The text is plain, whatever it looks like, and isolated: one that reads from right to left keeps its own order and
+    does not change the side it stands at.
+    """
+    box = QRectF(rect)
+    mirrored = _is_mirrored()
+    room = math.floor(box.width())
+    line, width, ascent = _line(text, font_role, room, elide, mirrored, theme().type_generation)
+    at_end = align == Qt.AlignmentFlag.AlignRight
+    if align == Qt.AlignmentFlag.AlignHCenter:
+        left = box.left() + (box.width() - width) / 2
+    else:
+        left = box.right() - width if at_end != mirrored else box.left()
+    painter.setFont(theme().font(font_role))
+    painter.setPen(theme().color(color_token))
+    metrics = theme().metrics(font_role)
+    baseline = box.top() + math.floor((box.height() - metrics.height()) / 2) + round(metrics.ascent())
+    painter.drawStaticText(QPointF(left, baseline - ascent), line)
+    return math.ceil(width)
+
+
+@functools.lru_cache(maxsize=2048)
+def _line(
+    text: str, font_role: str, room: int, elide: Qt.TextElideMode, mirrored: bool, type_generation: int
+) -> tuple[QStaticText, float, float]:
+    """A line ready to draw, its width and its ascent: shaping costs ten times as much as drawing.
+
+    The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
+    """
+    metrics = theme().metrics(font_role)
+    width = metrics.horizontalAdvance(text)
+    if width > room:
+        text = metrics.elidedText(text, elide, room)
+        width = min(room, metrics.horizontalAdvance(text))
+    text = text if text.isascii() and not mirrored else isolate(text)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.NoWrap)
+    option.setTextDirection(Qt.LayoutDirection.LeftToRight)
+    line = QStaticText(text)
+    line.setTextFormat(Qt.TextFormat.PlainText)
+    line.setTextOption(option)
+    line.prepare(font=theme().font(font_role))
+    layout = QTextLayout(text, theme().font(font_role))
+    layout.setTextOption(option)
+    layout.beginLayout()
+    measured = layout.createLine()
+    measured.setLineWidth(width * 2 + 1)  # lays it out; until then it has no ascent
+    layout.endLayout()
+    return line, width, measured.ascent()
+
+
+def text_width(text: str, font_role: str = "body") -> int:
+    """The width of a line in pixels, rounded up."""
+    return _text_width(text, font_role, theme().type_generation)
+
+
+@functools.lru_cache(maxsize=2048)
+def _text_width(text: str, font_role: str, type_generation: int) -> int:
+    return math.ceil(theme().metrics(font_role).horizontalAdvance(text))
+
+
+def draw_bar(
+    painter: QPainter, rect: Rect, fraction: float, token: str = "bar", track_token: str | None = "line"
+) -> None:
+    """A bar over `fraction` (0 to 1) of `rect`, from its leading edge, over a track.
+
+    It is at least 1 px long, unless `fraction` is 0: little is not nothing.
+    """
+    box = QRectF(rect)
+    if track_token is not None:
+        painter.fillRect(box, theme().color(track_token))
+    if fraction <= 0:
+        return
+    width = max(1.0, round(box.width() * min(1.0, fraction)))
+    left = box.right() - width if _is_mirrored() else box.left()
+    color = theme().color(token)
+    hatched = theme().is_high_contrast and box.height() > 2  # thinner, a pattern would have nothing to show
+    painter.fillRect(
+        QRectF(left, box.top(), width, box.height()), QBrush(color, Qt.BrushStyle.BDiagPattern) if hatched else color
+    )
+
+
+def pill_width(text: str) -> int:
+    """The width `draw_pill` takes."""
+    return text_width(text, "micro") + 2 * PILL_PAD
+
+
+def draw_pill(painter: QPainter, rect: Rect, text: str, dashed: bool = False, ground: str = "idle") -> int:
+    """A word in a pill at the trailing end of `rect`, vertically centred; the width it took.
+
+    `dashed` is for sandboxes only: it has an outline in place of a ground. `ground` must differ from the row's own.
+    """
+    box = QRectF(rect)
+    width = float(min(pill_width(text), math.floor(box.width())))
+    height = float(min(math.ceil(theme().metrics("micro").height()) + 4, math.floor(box.height())))
+    left = box.left() if _is_mirrored() else box.right() - width
+    top = box.top() + math.floor((box.height() - height) / 2)
+    pill = QRectF(left, top, width, height)
+    if dashed:
+        outline_round(painter, pill, RADIUS, "edge", dashed=True)
+    else:
+        fill_round(painter, pill, RADIUS, ground)
+    inside = pill.adjusted(PILL_PAD - 1, 0, 1 - PILL_PAD, 0)  # a pixel to spare: widths of text are fractions
+    draw_text(painter, inside, text, "micro", "text2", Qt.AlignmentFlag.AlignHCenter)
+    return int(width)
+
+
+def check_size() -> int:
+    """The side of a box to tick: even, so that its mark is in the middle."""
+    side = theme().size_px("body") + 1
+    return side + side % 2
+
+
+def draw_check(painter: QPainter, rect: Rect, checked: bool, enabled: bool = True, radio: bool = False) -> None:
+    """A box to tick, or a radio, centred in `rect`."""
+    side = check_size()
+    box = QRectF(rect)
+    mark = QRectF(
+        box.left() + math.floor((box.width() - side) / 2), box.top() + math.floor((box.height() - side) / 2), side, side
+    )
+    radius = side / 2 if radio else RADIUS
+    filled = checked and enabled and not radio
+    fill_round(painter, mark, radius, "accent" if filled else "raised" if enabled else "idle")
+    if not filled:
+        outline_round(painter, mark, radius, "line" if not enabled else "accent" if checked else "edge")
+    if checked:
+        token = "disabled" if not enabled else "accent" if radio else "onAccent"
+        if radio:
+            dot = side * 0.25
+            fill_round(painter, mark.adjusted(dot, dot, -dot, -dot), side, token)
+        else:
+            draw_icon(painter, mark, "check", token, side)
+
+
+def draw_focus_ring(painter: QPainter, rect: Rect, radius: float = RADIUS) -> None:
+    """The 2 px ring of what has the focus, inside `rect`."""
+    outline_round(painter, rect, radius, "accent", width=2)
+
+
+def draw_icon(painter: QPainter, rect: Rect, name: str, color_token: str = "text2", size: int = 16) -> None:
+    """An icon centred in `rect`, sharp at the painter's pixel ratio."""
+    device = painter.device()
+    drawn = pixmap(name, color_token, size, device.devicePixelRatioF())
+    box = QRectF(rect)
+    left = box.left() + math.floor((box.width() - size) / 2)
+    top = box.top() + math.floor((box.height() - size) / 2)
+    painter.drawPixmap(QRectF(left, top, size, size), drawn, QRectF(drawn.rect()))
+
+
+class RowTree(QTreeView):
+    """A tree whose rows are drawn whole: hover, selection and focus run under the branches, inset and rounded."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._hovered = QPersistentModelIndex()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setIndentation(14)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        palette = QPalette()  # with this one role set: the others go on following the application's
+        palette.setColor(QPalette.ColorRole.Highlight, Qt.GlobalColor.transparent)  # else branches are painted twice
+        self.setPalette(palette)
+
+    # Drawing
+
+    def row_box(self, rect: QRect) -> QRect:
+        """The ground of the row at `rect`."""
+        return QRect(INSET, rect.y(), self.viewport().width() - 2 * INSET, rect.height())
+
+    def is_hovered(self, index: Index) -> bool:
+        """Whether the pointer is over the row of `index`."""
+        hovered = self._hovered
+        return hovered.isValid() and hovered.row() == index.row() and hovered.parent() == index.parent()
+
+    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        box = self.row_box(option.rect)
+        selected = self.selectionModel().isSelected(self._row_index(index))
+        if selected:
+            fill_round(painter, box, RADIUS, "soft" if self.hasFocus() else "idle")
+        elif self.is_hovered(index) and self.isEnabled():
+            fill_round(painter, box, RADIUS, "hover")
+        super().drawRow(painter, option, index)
+        if self.hasFocus() and not selected and self._row_index(self.currentIndex()) == self._row_index(index):
+            draw_focus_ring(painter, box)
+
+    def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """A small chevron beside what can be opened; no lines."""
+        if not self.model().hasChildren(self._row_index(index)):
+            return
+        name = "chevron-down" if self.isExpanded(self._row_index(index)) else "chevron-right"
+        step = self.indentation()
+        if self.isRightToLeft():
+            name = name.replace("right", "left")
+            cell = QRect(rect.left() - INSET // 2, rect.y(), step, rect.height())
+        else:
+            cell = QRect(rect.right() + 1 - step + INSET // 2, rect.y(), step, rect.height())
+        draw_icon(painter, cell, name, "text3", CHEVRON)
+
+    @staticmethod
+    def _row_index(index: Index) -> QModelIndex:
+        """The index of a row's first column, which stands for the row."""
+        return index.sibling(index.row(), 0)
+
+    # The pointer and the focus
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self.indexAt(event.position().toPoint()))
+        super().mouseMoveEvent(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Leave, QEvent.Type.HoverLeave, QEvent.Type.Wheel):
+            self._hover(QModelIndex())
+        return super().viewportEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()  # the whole selection changes its ground
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def _hover(self, index: QModelIndex) -> None:
+        old = self._hovered
+        before = self.model().index(old.row(), 0, old.parent()) if old.isValid() else QModelIndex()
+        if before == self._row_index(index):
+            return
+        self._hovered = QPersistentModelIndex(index)
+        for one in (before, index):
+            if one.isValid():
+                row = self.visualRect(one)
+                self.viewport().update(0, row.y(), self.viewport().width(), row.height())

@@ -1,0 +1,265 @@
+"""Stored text, numbers and times in the program's words. Free of Qt."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from types import MappingProxyType
+
+NARROW = "\u202f"  # narrow no-break space: between groups of digits
+NO_BREAK = "\u00a0"  # between a number and its unit
+MINUS = "\u2212"
+DASH = "–"  # "does not apply"
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+# C1 controls by their short names, U+0080 onwards (ISO 6429; the names of U+0080, 81, 84 and 99 are the usual aliases).
+# fmt: off
+_C1 = (
+    "PAD", "HOP", "BPH", "NBH", "IND", "NEL", "SSA", "ESA", "HTS", "HTJ", "VTS", "PLD", "PLU", "RI", "SS2", "SS3",
+    "DCS", "PU1", "PU2", "STS", "CCH", "MW", "SPA", "EPA", "SOS", "SGCI", "SCI", "CSI", "ST", "OSC", "PM", "APC",
+)
+# fmt: on
+
+# Characters that are not seen, or that move what is seen, by the short names of the Unicode charts.
+MARKS: Mapping[str, str] = MappingProxyType(
+    {
+        "\x00": "NUL",
+        "\x7f": "DEL",
+        **{chr(0x80 + at): name for at, name in enumerate(_C1)},
+        "\u00ad": "SHY",
+        "\u034f": "CGJ",
+        "\u061c": "ALM",
+        "\u115f": "HCF",
+        "\u1160": "HJF",
+        "\u17b4": "KIVAQ",
+        "\u17b5": "KIVAA",
+        "\u180b": "FVS1",
+        "\u180c": "FVS2",
+        "\u180d": "FVS3",
+        "\u180e": "MVS",
+        "\u180f": "FVS4",
+        "\u200b": "ZWSP",
+        "\u200c": "ZWNJ",
+        "\u200d": "ZWJ",
+        "\u200e": "LRM",
+        "\u200f": "RLM",
+        "\u2028": "LSEP",
+        "\u2029": "PSEP",
+        "\u202a": "LRE",
+        "\u202b": "RLE",
+        "\u202c": "PDF",
+        "\u202d": "LRO",
+        "\u202e": "RLO",
+        "\u2060": "WJ",
+        "\u2061": "FA",
+        "\u2062": "IT",
+        "\u2063": "IS",
+        "\u2064": "IP",
+        "\u2066": "LRI",
+        "\u2067": "RLI",
+        "\u2068": "FSI",
+        "\u2069": "PDI",
+        "\u206a": "ISS",
+        "\u206b": "ASS",
+        "\u206c": "IAFS",
+        "\u206d": "AAFS",
+        "\u206e": "NADS",
+        "\u206f": "NODS",
+        "\u3164": "HF",
+        "\ufeff": "BOM",
+        "\uffa0": "HWHF",
+        "\ufff9": "IAA",
+        "\ufffa": "IAS",
+        "\ufffb": "IAT",
+        "\U000e0001": "LTAG",
+        **{chr(0xE0020 + at): f"TAG {chr(0x20 + at)}" for at in range(0x5F)},
+        "\U000e007f": "CTAG",
+    }
+)
+_JOINERS = "\u200c\u200d"
+
+
+def shown(text: str, limit: int = 300) -> str:
+    """One line, safe to draw; never an identity.
+
+    Takes the first `limit` characters. Line breaks and tabs become spaces, other controls their pictures (U+2400 on),
+    what is not seen its name in ⟦⟧, and a lone surrogate U+FFFD.
+    """
+    text = text[:limit]
+    if text.isascii() and text.isprintable():  # nearly every cell
+        return text
+    return "".join(_shown_char(text, at, char) for at, char in enumerate(text))
+
+
+def _shown_char(text: str, at: int, char: str) -> str:
+    if char in "\n\t":
+        return " "
+    if name := mark_at(text, at):
+        return f"⟦{name}⟧"
+    if char < " ":
+        return chr(0x2400 + ord(char))
+    if "\ud800" <= char <= "\udfff" or char in "\ufffe\uffff":
+        return "\ufffd"
+    return char
+
+
+def mark_at(text: str, at: int) -> str | None:
+    """The name by which the hidden character at `at` is drawn; None where the character speaks for itself.
+
+    Joiners and variation selectors do that where they shape the letter or picture before them: Persian words, Indic
+    clusters, families of emoji. Elsewhere, as inside a Latin word, they hide something.
+    """
+    char = text[at]
+    if char in _JOINERS:
+        return None if _is_shaped(text[at - 1 : at]) and _is_shaped(text[at + 1 : at + 2]) else MARKS[char]
+    if "\ufe00" <= char <= "\ufe0f":
+        before = text[at - 1 : at]
+        return None if _is_shaped(before) or _is_picture(before) else f"VS{ord(char) - 0xFE00 + 1}"
+    if "\U000e0100" <= char <= "\U000e01ef":
+        return None if _is_ideograph(text[at - 1 : at]) else f"VS{ord(char) - 0xE0100 + 17}"
+    return MARKS.get(char)
+
+
+def _is_shaped(char: str) -> bool:
+    """Whether a joiner beside `char` does something: scripts whose letters join or stack, and emoji."""
+    if not char:
+        return False
+    category = unicodedata.category(char)
+    if "\u0600" <= char <= "\u109f" or "\u1780" <= char <= "\u18af":
+        return category[0] in "LM"
+    return char == "\ufe0f" or category == "So" or "\U0001f000" <= char < "\U000e0000"
+
+
+def _is_picture(char: str) -> bool:
+    """Whether `char` has a form as text and one as emoji: signs, and the keys of a telephone."""
+    if not char:
+        return False
+    return char in "#*0123456789" or unicodedata.category(char)[0] == "S" or "\u203c" <= char <= "\u2049"
+
+
+def _is_ideograph(char: str) -> bool:
+    return "\u3400" <= char <= "\u9fff" or "\uf900" <= char <= "\ufaff" or "\U00020000" <= char <= "\U0003ffff"
+
+
+def isolate(text: str) -> str:
+    """`text` between FSI and PDI, so that its direction cannot reach what stands beside it."""
+    return f"\u2068{text}\u2069"
+
+
+def label(text: str) -> str:
+    """`text` for a button, a tab or a menu, where a lone & would vanish into a shortcut."""
+    return text.replace("&", "&&")
+
+
+def tip(text: str) -> str:
+    """`text` for a tooltip, where Qt takes what looks like HTML for HTML: drawn as it is written."""
+    return f"<p style='white-space: pre-wrap'>{html.escape(text)}</p>" if text else ""
+
+
+def number(n: int) -> str:
+    """`n` with narrow no-break spaces between groups of three digits, from four digits on; a true minus sign."""
+    return f"{n:,}".replace(",", NARROW).replace("-", MINUS)
+
+
+def at_least(n: int) -> str:
+    """A count that is known only from below: `5 000+`."""
+    return f"{number(n)}+"
+
+
+def out_of(n: int, total: int) -> str:
+    """`37 of 148`."""
+    return f"{number(n)} of {number(total)}"
+
+
+def share(part: float, whole: float) -> str:
+    """`part` of `whole` in percent: `72 %`; never `0 %` for something nor `100 %` for less than all; – of nothing."""
+    if whole == 0:
+        return DASH
+    percent = 100 * part / whole
+    if 0 < percent < 1:
+        return f"<{NARROW}1{NO_BREAK}%"
+    if 99 < percent < 100:
+        return f">{NARROW}99{NO_BREAK}%"
+    return f"{number(round(percent))}{NO_BREAK}%"
+
+
+def size(size_bytes: int) -> str:
+    """Bytes for a person, in powers of 1000: `312 bytes`, `48.6 KB`, `24.6 MB`."""
+    if abs(size_bytes) < 1000:
+        return f"{number(size_bytes)}{NO_BREAK}{'byte' if size_bytes == 1 else 'bytes'}"
+    value = float(size_bytes)
+    for unit in ("KB", "MB", "GB", "TB"):
+        value /= 1000
+        if abs(value) < 999.95 or unit == "TB":
+            break
+    return f"{value:.1f}{NO_BREAK}{unit}".replace("-", MINUS)
+
+
+def duration(duration_s: float) -> str:
+    """`3 ms`, `0.4 s`, `12 s`, `2 min 10 s`, `1 h 5 min`."""
+    if duration_s < 0.1:
+        return f"{max(0, round(duration_s * 1000))}{NO_BREAK}ms"
+    if duration_s < 9.95:
+        return f"{duration_s:.1f}".removesuffix(".0") + f"{NO_BREAK}s"
+    whole_s = round(duration_s)
+    if whole_s < 60:
+        return f"{whole_s}{NO_BREAK}s"
+    if whole_s < 3600:
+        minutes, rest = divmod(whole_s, 60)
+        return f"{minutes}{NO_BREAK}min" + (f" {rest}{NO_BREAK}s" if rest else "")
+    hours, minutes = divmod(round(duration_s / 60), 60)
+    return f"{number(hours)}{NO_BREAK}h" + (f" {minutes}{NO_BREAK}min" if minutes else "")
+
+
+def confidence(value: float) -> str:
+    """`0.92`."""
+    return f"{value:.2f}"
+
+
+def _local(dt: datetime, tz: tzinfo) -> datetime:
+    if dt.tzinfo is None:
+        raise ValueError("a time without a zone")
+    try:
+        return dt.astimezone(tz)
+    except OverflowError:  # the first and last hours of year 1 and 9999 have no time in some zones
+        return dt.astimezone(UTC) if dt.utcoffset() else dt
+
+
+def _day(dt: datetime) -> str:
+    return f"{dt.day} {MONTHS[dt.month - 1]}"
+
+
+def when(dt: datetime, now: datetime, tz: tzinfo) -> str:
+    """Short: `30 Jun 16:42` in `now`'s year, `30 Jun 2025` in any other. All times are timezone-aware."""
+    local = _local(dt, tz)
+    if local.year == _local(now, tz).year:
+        return f"{_day(local)} {local:%H:%M}"
+    return f"{_day(local)} {local.year}"
+
+
+def when_full(dt: datetime, tz: tzinfo) -> str:
+    """In full, with the zone's name and offset where they say different things: `30 Jun 2026, 16:42 CEST (UTC+2)`."""
+    local = _local(dt, tz)
+    clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+    offset = zone_offset(local)
+    name = local.tzname() or ""
+    is_name = name.isalpha() and name != "UTC"
+    return f"{_day(local)} {local.year}, {clock} " + (f"{name} ({offset})" if is_name else offset)
+
+
+def zone_offset(dt: datetime) -> str:
+    """`UTC`, `UTC+2`, `UTC−3:30`."""
+    seconds = round((dt.utcoffset() or UTC.utcoffset(None)).total_seconds())
+    if seconds == 0:
+        return "UTC"
+    hours, minutes = divmod(abs(seconds) // 60, 60)
+    sign = "+" if seconds > 0 else MINUS
+    return f"UTC{sign}{hours}" + (f":{minutes:02}" if minutes else "")
+
+
+def utc(dt: datetime) -> str:
+    """For tooltips: `2026-06-30 14:42:05 UTC`."""
+    return f"{_local(dt, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"

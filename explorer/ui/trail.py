@@ -1,0 +1,63 @@
+"""Where the person has been: the views behind Back and Forward. Free of Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from explorer.contract import FetchMode, MetaFilter
+
+
+@dataclass(frozen=True)
+class View:
+    """What the window shows: the items a filter admits, or the hits of a search inside it."""
+
+    filter: MetaFilter = field(default_factory=MetaFilter)
+    query: str = ""
+    mode: FetchMode | None = None
+
+
+class Trail:
+    """A walk through views: going somewhere drops what was ahead."""
+
+    def __init__(self, start: View) -> None:
+        self._views = [start]
+        self._at = 0
+
+    @property
+    def current(self) -> View:
+        return self._views[self._at]
+
+    @property
+    def can_go_back(self) -> bool:
+        return self._at > 0
+
+    @property
+    def can_go_forward(self) -> bool:
+        return self._at < len(self._views) - 1
+
+    def go(self, view: View) -> bool:
+        """Step to `view`; False where it is the current one already."""
+        if view == self.current:
+            return False
+        before = self._views[self._at - 1] if self._at else None
+        if _is_typing_on(self.current, view, before):
+            self._views[self._at :] = [view]
+        else:
+            self._views[self._at + 1 :] = [view]
+            self._at += 1
+        return True
+
+    def back(self) -> View:
+        self._at = max(0, self._at - 1)
+        return self.current
+
+    def forward(self) -> View:
+        self._at = min(len(self._views) - 1, self._at + 1)
+        return self.current
+
+
+def _is_typing_on(now: View, then: View, before: View | None) -> bool:
+    """Whether `then` only goes on with the query being typed, so that Back leads out of the search in one step."""
+    if before is None or not now.query or not then.query:
+        return False
+    return now.filter == then.filter == before.filter and not before.query

@@ -1,0 +1,217 @@
+"""What the two panels with a tree share: the head above it, how it takes clicks and keys, and keeping its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QTreeView, QWidget
+
+from explorer.ui.rows import RowTree
+from explorer.ui.theme import theme
+
+EDGE = 12  # from a panel's edge to its text and numbers
+GAP = 8
+
+
+def mirrored(row: QRect, left: int, width: int, tree: QWidget) -> QRect:
+    """A part of `row` given from its leading edge, where it is on the screen."""
+    start = row.right() + 1 - left - width if tree.isRightToLeft() else row.left() + left
+    return QRect(start, row.top(), width, row.height())
+
+
+class PaneHead(QFrame):
+    """The bar above a panel: its name, an aside, and room for controls at the end.
+
+    It can also be a dock's title bar, which asks the size hint and not the fixed height.
+    """
+
+    def __init__(self, title: str, aside: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("surface", "panelHead")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(EDGE, 0, GAP, 0)
+        row.setSpacing(GAP // 2)
+        name = QLabel(title)
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        name.setProperty("textRole", "smallStrong")
+        name.setProperty("tone", "text2")
+        row.addWidget(name)
+        if aside:
+            said = QLabel(aside)
+            said.setProperty("textRole", "small")
+            said.setProperty("tone", "text3")
+            said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # it may be cut, controls not
+            row.addWidget(said, 1)
+        else:
+            row.addStretch(1)
+        theme().changed.connect(self.updateGeometry)
+
+    def add(self, control: QWidget) -> None:
+        """Put a control after the others."""
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(control)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), theme().row_height("dockTitle"))
+
+
+class PaneTree(RowTree):
+    """A tree that says what was done to which row, and leaves what it means to its panel."""
+
+    row_clicked = Signal(QModelIndex, QPoint)  # pressed and released on the same row, beside its chevron
+    row_double_clicked = Signal(QModelIndex, QPoint)
+    row_entered = Signal(QModelIndex)  # Enter
+    row_spaced = Signal(QModelIndex)  # Space
+    row_pointed = Signal()  # the pointer is over another row
+    left = Signal()  # the pointer, or the keyboard, has gone elsewhere
+
+    is_changing = False  # on the class: the base's constructor asks for it already
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pointer: QPoint | None = None
+        self._pointed = QPersistentModelIndex()
+        self._pressed = QPersistentModelIndex()
+        self.setProperty("surface", "panel")
+        self.setExpandsOnDoubleClick(False)
+        self.setEditTriggers(QTreeView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # numbers stay where they are
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAnimated(False)
+
+    def full_row(self, rect: QRect) -> QRect:
+        """The whole width of the row at `rect`."""
+        return QRect(0, rect.y(), self.viewport().width(), rect.height())
+
+    def updateEditorGeometries(self) -> None:
+        # Qt calls this after each insertion, and with a widget in a row it lays the whole tree out: once is enough.
+        if not self.is_changing:
+            super().updateEditorGeometries()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self._row_at(event)
+        self._pressed = QPersistentModelIndex(index)
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._pressed = self._pressed, QPersistentModelIndex()
+        super().mouseReleaseEvent(event)
+        index = self._row_at(event)
+        if index.isValid() and pressed == QPersistentModelIndex(index):
+            self.row_clicked.emit(index, event.position().toPoint())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # Not the base's: it would also activate, on one click where the desktop is set so.
+        self._pressed = QPersistentModelIndex()
+        index = self._row_at(event)
+        if index.isValid():
+            self.row_double_clicked.emit(index, event.position().toPoint())
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def _row_at(self, event: QMouseEvent) -> QModelIndex:
+        """The row under the pointer for its left button; none over a chevron, which opens and closes by itself."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return QModelIndex()
+        at = event.position().toPoint()
+        index = self.indexAt(at)
+        index = index.siblingAtColumn(0)
+        if index.isValid() and self.model().hasChildren(index):
+            start, step = self.visualRect(index), self.indentation()
+            beside = (
+                start.right() < at.x() <= start.right() + step
+                if self.isRightToLeft()
+                else (start.left() - step <= at.x() < start.left())
+            )
+            if beside:
+                return QModelIndex()
+        return index
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex().siblingAtColumn(0)
+        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        if index.isValid() and plain and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.row_entered.emit(index)
+            event.accept()
+        elif index.isValid() and plain and event.key() == Qt.Key.Key_Space:
+            self.row_spaced.emit(index)
+            event.accept()
+        elif index.isValid() and event.key() == Qt.Key.Key_Asterisk:
+            self._expand_below(index)  # the base would, too, but say nothing of it
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+    def _expand_below(self, index: QModelIndex) -> None:
+        if self.model().hasChildren(index):
+            self.expand(index)
+            for row in range(self.model().rowCount(index)):
+                self._expand_below(self.model().index(row, 0, index))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.pointer = event.position().toPoint()
+        super().mouseMoveEvent(event)
+        index = QPersistentModelIndex(self.indexAt(self.pointer).siblingAtColumn(0))
+        if index != self._pointed:
+            self._pointed = index
+            self.row_pointed.emit()
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self.pointer = None
+            self._pointed = QPersistentModelIndex()
+            self.left.emit()
+        return super().viewportEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if not self.currentIndex().isValid() and self.model() is not None:  # Tab must lead to a row that can be seen
+            self.selectionModel().setCurrentIndex(self.model().index(0, 0), QItemSelectionModel.SelectionFlag.NoUpdate)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.left.emit()
+
+
+@contextmanager
+def keeping_place(tree: PaneTree) -> Iterator[None]:
+    """Rows may come and go meanwhile: the one under the pointer stays there, or else the current one, or the first."""
+    anchor = QPersistentModelIndex(_anchor(tree))
+    top = tree.visualRect(anchor).top() if anchor.isValid() else 0
+    tree.is_changing = True
+    try:
+        yield
+    finally:
+        tree.is_changing = False
+    tree.executeDelayedItemsLayout()
+    tree.updateEditorGeometries()
+    if anchor.isValid():
+        bar = tree.verticalScrollBar()
+        bar.setValue(bar.value() + tree.visualRect(anchor).top() - top)
+
+
+def _anchor(tree: PaneTree) -> QModelIndex:
+    if tree.pointer is not None and (under := tree.indexAt(tree.pointer)).isValid():
+        return under
+    current = tree.currentIndex()
+    if tree.hasFocus() and current.isValid() and tree.viewport().rect().intersects(tree.visualRect(current)):
+        return current
+    return tree.indexAt(QPoint(tree.viewport().width() // 2, 0)) if tree.verticalScrollBar().value() else QModelIndex()

@@ -1,0 +1,704 @@
+"""One item: to read, as it is stored, and what is known about it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from itertools import accumulate
+
+from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.contract import (
+    Conversation,
+    Document,
+    GetRequest,
+    Hit,
+    ItemKind,
+    Learning,
+    MemoryEngine,
+    Reach,
+    StoreItem,
+    Unsupported,
+    dump_item,
+)
+from explorer.ui import icons
+from explorer.ui.ask import ask
+from explorer.ui.banner import Banner
+from explorer.ui.clock import local_zone
+from explorer.ui.empty import EmptyState
+from explorer.ui.headline import headline
+from explorer.ui.item_view import KIND_ICONS
+from explorer.ui.jobs import Jobs
+from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
+from explorer.ui.news import details, may_pass, sentence
+from explorer.ui.segments import Segments
+from explorer.ui.text import NO_BREAK, number, size
+from explorer.ui.theme import theme
+from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs
+from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
+from explorer.ui.viewer_parts.json_text import pretty
+from explorer.ui.viewer_parts.learning import LearningCard
+from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
+from explorer.ui.viewer_parts.pairs import PairGrid
+from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, PlainReader, Reader
+from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
+from explorer.ui.viewer_parts.writing import write_blocks, write_plain, write_turns
+
+READ, RAW, METADATA = "Read", "Raw", "Metadata"
+LOAD, STOP = "Load the rest", "Stop"
+NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
+FIRST_CHARS = 64_000  # written without being asked for
+FIRST_TURNS = 200
+TURN_S = 0.006  # of writing between two turns of the window
+TELL_EVERY_S = 0.1
+FIRST_CARD_CHARS = 16_000  # a page that scrolls as a whole is laid out as a whole
+PROVISIONAL_AFTER_MS = 120  # what the list knows is shown when the whole item takes longer than this
+PARSE_LIMIT_S = 3.0
+_MARKDOWN = frozenset({"text/markdown", "text/x-markdown", "text/md"})
+_ALIGNED = re.compile(r"\S {2,}\S|^ {2,}\S|\t", re.MULTILINE)  # columns and indents need equal widths
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What the engine has of an item: all of it, or its hit in full, or neither (it is gone)."""
+
+    item: StoreItem | None = None
+    hit: Hit | None = None
+    note: str = ""
+    """Why there is no item, as a sentence."""
+    is_gone: bool = False
+
+
+class Writing:
+    """A text on its way into a page: the steps that are left, and how many characters of how many are there.
+
+    `more` brings further steps once the first ones are used up, None at the end.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        total: int,
+        words: Callable[[int, int], str],
+        more: Callable[[], Awaitable[Steps | None]] | None = None,
+    ) -> None:
+        self._steps = steps
+        self._words = words
+        self._more = more
+        self._total = total
+        self._written = 0
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something is left that is worth asking for."""
+        return self._written < self._total
+
+    @property
+    def words(self) -> str:
+        """How much is there, of how much."""
+        return self._words(min(self._written, self._total), self._total)
+
+    def step(self) -> bool:
+        """Take one step; False when there is none at hand."""
+        done = next(self._steps, None)
+        self._written += done or 0
+        return done is not None
+
+    def write(self, chars: int) -> None:
+        """Take steps until `chars` are written; what needs no more than that is finished."""
+        while self._written < chars and self.step():
+            pass
+        while not self.is_partial and self.step():
+            pass
+
+    async def write_until(self, chars: int) -> None:
+        """As `write`, with turns for the window."""
+        for _ in iter(lambda: self._written < chars and self._steps_for_a_turn(chars), False):
+            await asyncio.sleep(0)
+        self.write(chars)
+
+    async def write_rest(self, tell: Callable[[], None]) -> None:
+        """Everything that is left, with turns for the window."""
+        told = time.monotonic()
+        while True:
+            while self._steps_for_a_turn(self._total):
+                if time.monotonic() - told > TELL_EVERY_S:
+                    told = time.monotonic()
+                    tell()
+                await asyncio.sleep(0)
+            steps = await self._more() if self._more is not None else None
+            if steps is None:
+                self._written = self._total
+                return
+            self._steps = steps
+
+    def _steps_for_a_turn(self, chars: int) -> bool:
+        """Take steps until `chars` are written or the window should have its turn; False when there were none."""
+        until = time.monotonic() + TURN_S
+        took = self.step()
+        while took and self._written < chars and time.monotonic() < until:
+            took = self.step()
+        return took
+
+
+class ItemViewer(QWidget):
+    """The item under the list's current row. A newer choice supersedes whatever is still being read.
+
+    `header` is its title bar: whoever places the viewer places it too.
+    """
+
+    filter_wanted = Signal(str, object)  # a field of MetaFilter, and one value of the item for it
+    failed = Signal(object)  # an exception
+
+    def __init__(self, parent: QWidget | None = None, zone: tzinfo | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("itemViewer")
+        self.setProperty("surface", "base")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._engine: MemoryEngine | None = None
+        self._zone = zone or local_zone()
+        self._asked: Hit | None = None  # as the list has it
+        self._hit: Hit | None = None  # the same, whole once it is loaded
+        self._loaded: Loaded | None = None
+        self._pages: dict[str, QWidget] = {}  # by segment, what is made already
+        self._writings: dict[str, Writing] = {}
+        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
+        self.jobs = Jobs(self)
+        self._build_header()
+        self._build_body()
+
+        self._provisional = QTimer(self)
+        self._provisional.setSingleShot(True)
+        self._provisional.setInterval(PROVISIONAL_AFTER_MS)
+        self._provisional.timeout.connect(self._show_provisional)
+        self.jobs.failed.connect(self._on_jobs_failed)
+        self.segments.chosen.connect(self._on_segments_chosen)
+        self.rest_button.clicked.connect(self._on_rest_button_clicked)
+        for grid in (self.pairs, self.metadata):
+            grid.filter_wanted.connect(self.filter_wanted)
+        self.card.filter_wanted.connect(self.filter_wanted)
+        for reader in (self.read_view, self.card.statement, self.card.evidence):
+            reader.link_wanted.connect(self._on_link_wanted)
+        theme().changed.connect(self._on_theme_changed)
+        self._show_nothing()
+
+    def _build_header(self) -> None:
+        self.header = Header()
+        self.header.setObjectName("viewerHeader")
+        label = QLabel("Item")
+        label.setProperty("textRole", "smallStrong")
+        label.setProperty("tone", "text2")
+        self.segments = Segments([READ, RAW, METADATA])
+        self.segments.setObjectName("viewerSegments")
+        self.copy_button = QToolButton()
+        self.copy_button.setObjectName("copyButton")
+        self.copy_button.setAccessibleName("Copy the item")
+        self.copy_button.setToolTip("Copy the item")
+        self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.copy_button, "copy")
+        menu = QMenu(self.copy_button)
+        menu.addAction("Copy text", self.copy_text)
+        menu.addAction("Copy as JSON", self.copy_json)
+        menu.addAction("Copy id", self.copy_id)
+        self.copy_button.setMenu(menu)
+        row = QHBoxLayout(self.header)
+        row.setContentsMargins(12, 0, 8, 0)
+        row.setSpacing(6)
+        row.addWidget(label)
+        row.addWidget(self.segments)
+        row.addStretch(1)
+        row.addWidget(self.copy_button)
+
+    def _build_body(self) -> None:
+        self.banner = Banner()
+        self.banner.setObjectName("viewerBanner")
+        self.title = TitleBlock()
+        self.confidence_row = ConfidenceRow()
+        self.pairs = PairGrid()
+        self.pairs_box = QWidget()
+        column = QVBoxLayout(self.pairs_box)
+        column.setContentsMargins(16, 8, 16, 0)
+        column.addWidget(self.pairs)
+        self.head = QFrame()
+        self.head.setProperty("surface", "head")
+        column = QVBoxLayout(self.head)
+        column.setContentsMargins(0, 12, 0, 10)
+        column.setSpacing(4)
+        column.addWidget(self.title)
+        column.addWidget(self.confidence_row)
+        column.addWidget(self.pairs_box)
+
+        self.read_view = Reader("readView")
+        self.read_view.setAccessibleName("Item text")
+        self.plain_view = PlainReader("plainView")
+        self.plain_view.setAccessibleName("Item text")
+        self.card = LearningCard()
+        self.raw_view = PlainReader("rawView")
+        self.raw_view.setAccessibleName("Item as JSON")
+        self.metadata = PairGrid(is_list=True)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.addWidget(self.metadata)
+        column.addStretch(1)
+        self.metadata_view = QScrollArea()
+        self.metadata_view.setObjectName("metadataView")
+        self.metadata_view.setFrameShape(QFrame.Shape.NoFrame)
+        self.metadata_view.setWidgetResizable(True)
+        self.metadata_view.setWidget(page)
+        self.pages = QStackedWidget()
+        self.blank = QWidget()  # until the text is here: the old one must not stand under the new title
+        for each in (self.blank, self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view):
+            self.pages.addWidget(each)
+
+        self.note_label = QLabel()
+        self.note_label.setObjectName("viewerNoteLabel")
+        self.note_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.note_label.setWordWrap(True)
+        self.note_label.setProperty("tone", "text2")
+        self.note_label.setProperty("textRole", "small")
+        self.rest_button = QPushButton(LOAD)
+        self.rest_button.setObjectName("loadRestButton")
+        self.foot = QFrame()
+        self.foot.setProperty("surface", "foot")
+        self.foot.setMinimumHeight(theme().row_height("listFoot"))
+        row = QHBoxLayout(self.foot)
+        row.setContentsMargins(16, 5, 12, 5)
+        row.setSpacing(8)
+        row.addWidget(self.note_label, 1)
+        row.addWidget(self.rest_button)
+
+        self.content = QWidget()
+        column = QVBoxLayout(self.content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.banner)
+        column.addWidget(self.head)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.foot)
+        self.empty = EmptyState()
+        self.empty.setObjectName("viewerEmpty")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.empty, 1)
+        column.addWidget(self.content, 1)
+
+    # What to show
+
+    def set_engine(self, engine: MemoryEngine | None) -> None:
+        """Show nothing, and read from another engine from now on."""
+        self._engine = engine
+        self.show_hit(None)
+
+    def show_hit(self, hit: Hit | None) -> None:
+        """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
+        if hit is not None and hit == self._asked and self._loaded is not None and not self._loaded.is_gone:
+            return  # chosen again: what is being read stays where it is
+        for lane in ("item", "parse", "first", "rest", "link"):
+            self.jobs.cancel(lane)
+        self._provisional.stop()
+        self.banner.clear()
+        self._asked = self._hit = hit
+        self._loaded = None
+        self._forget_pages()
+        if hit is None:
+            self._show_nothing()
+            return
+        self.empty.hide()
+        self.content.show()
+        self.segments.setEnabled(True)
+        self.copy_button.setEnabled(True)
+        self._show_head()
+        self._show_foot()
+        if self._engine is None:
+            self._show_provisional()
+            return
+        self._provisional.start()
+        self.jobs.start("item", _load(self._engine, hit), self._on_loaded)
+
+    def refresh(self) -> None:
+        """Read the item again."""
+        hit, self._asked = self._asked, None
+        self.show_hit(hit)
+
+    def set_zone(self, zone: tzinfo) -> None:
+        """Show times in another zone."""
+        self._zone = zone
+        self._redraw()
+
+    async def aclose(self) -> None:
+        """End every call."""
+        self._provisional.stop()
+        await self.jobs.aclose()
+
+    @property
+    def hit(self) -> Hit | None:
+        """The item that is shown."""
+        return self._hit
+
+    @property
+    def item(self) -> StoreItem | None:
+        """The item as it was stored, once it is here."""
+        return self._loaded.item if self._loaded else None
+
+    # Copying
+
+    def full_text(self) -> str:
+        """The whole text, exactly, whatever part of it is on screen."""
+        if self.item is not None:
+            return self.item.render_text()
+        return self._hit.text if self._hit else ""
+
+    def full_json(self) -> str:
+        """The stored item's JSON, exactly; the hit's, where the engine gives no more."""
+        if self.item is not None:
+            return dump_item(self.item)
+        return self._hit.model_dump_json() if self._hit else ""
+
+    def copy_text(self) -> None:
+        QGuiApplication.clipboard().setText(self.full_text())
+
+    def copy_json(self) -> None:
+        QGuiApplication.clipboard().setText(self.full_json())
+
+    def copy_id(self) -> None:
+        QGuiApplication.clipboard().setText(self._hit.id if self._hit else "")
+
+    # Loading
+
+    def _on_loaded(self, loaded: Loaded) -> None:
+        self._provisional.stop()
+        self._loaded = loaded
+        self._hit = loaded.hit or self._hit
+        if loaded.is_gone:
+            self.banner.show_note("This item is no longer stored.", icon="warning")
+        self._forget_pages()
+        self._show_head()
+        self._show_page()
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._show_provisional()
+        self.banner.show_error(sentence(error), details(error), self.refresh if may_pass(error) else None)
+        self.failed.emit(error)
+
+    def _show_provisional(self) -> None:
+        """What the hit knows, until more is known."""
+        self._provisional.stop()
+        if self._hit is not None and self._loaded is None and self.segments.choice not in self._pages:
+            self._show_page()
+
+    # Pages
+
+    def _on_segments_chosen(self, choice: str) -> None:
+        if self._hit is not None:
+            self.jobs.cancel("first")
+            self.jobs.cancel("rest")
+            self._show_head()
+            self._show_page()
+
+    def _show_nothing(self) -> None:
+        self.content.hide()
+        self.empty.show_state("eye", "Nothing selected", "Choose an item in the list to read it here.")
+        self.empty.show()
+        self.segments.setEnabled(False)
+        self.copy_button.setEnabled(False)
+
+    def _forget_pages(self) -> None:
+        self.jobs.cancel("first")
+        self.jobs.cancel("rest")
+        self._pages.clear()
+        self._writings.clear()
+        self.pages.setCurrentWidget(self.blank)
+
+    def _show_head(self) -> None:
+        hit = self._hit
+        if hit is None:
+            return
+        is_learning = hit.kind is ItemKind.LEARNING
+        reading = self.segments.choice == READ
+        lines = MAX_LEARNING_LINES if is_learning and reading else MAX_LINES
+        self.title.show_title(KIND_ICONS[hit.kind], headline(hit).name or "(empty)", lines)
+        item = self.item
+        kind = item.kind if isinstance(item, Learning) else None
+        self.confidence_row.show_learning(kind, hit.confidence)
+        self.confidence_row.setVisible(is_learning and reading)
+        self.pairs_box.setVisible(reading and not is_learning)
+        if not is_learning:
+            self.pairs.show_pairs(short_pairs(hit, item, self._zone))
+
+    def _show_page(self) -> None:
+        """The chosen page, made of what is known by now."""
+        hit, choice = self._hit, self.segments.choice
+        if hit is None:
+            return
+        if (made := self._pages.get(choice)) is not None:
+            self._use(choice, made)
+        elif choice == RAW:
+            note = self._loaded.note if self._loaded else "still reading; this is the item as its search gives it"
+            self._write_plainly(RAW, self.raw_view, pretty(self.full_json()), "mono", note)
+        elif choice == METADATA:
+            self._show_metadata(hit)
+        else:
+            self._read(hit, self.item)
+        self._show_foot()
+
+    def _use(self, choice: str, page: QWidget) -> None:
+        """Remember the page of a segment, and show it if that is the chosen one."""
+        self._pages[choice] = page
+        if choice != self.segments.choice:
+            return
+        had_focus = any(each.hasFocus() for each in (self.read_view, self.plain_view, self.card, self.raw_view))
+        self.pages.setCurrentWidget(page)
+        self.setFocusProxy(page)
+        if had_focus:
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _read(self, hit: Hit, item: StoreItem | None) -> None:
+        if isinstance(item, Conversation):
+            self._read_turns(item)
+        elif isinstance(item, Document):
+            self._read_document(item)
+        elif hit.kind is ItemKind.LEARNING:
+            self._read_learning(hit, item if isinstance(item, Learning) else None)
+        else:
+            self._write_plainly(READ, self.plain_view, hit.text, "body")
+
+    def _read_turns(self, item: Conversation) -> None:
+        self.read_view.start(top_px=6)  # a turn has room of its own above it
+        ends = list(accumulate(len(turn.text) for turn in item.turns))
+        total = ends[-1] if ends else 0
+
+        def words(written: int, total: int) -> str:
+            if written >= total:
+                return ""
+            return f"{number(bisect_right(ends, written))} of {number(len(ends))} turns"
+
+        steps = write_turns(end_of(self.read_view.document()), item.turns, self._zone, Ink())
+        budget = min(FIRST_CHARS, ends[FIRST_TURNS - 1] if len(ends) > FIRST_TURNS else FIRST_CHARS)
+        self._begin(READ, self.read_view, Writing(steps, total, words), budget)
+
+    def _read_learning(self, hit: Hit, item: Learning | None) -> None:
+        with_statement = self.title.is_cut or self.title.text != hit.text
+        steps = self.card.start(hit, item, self._zone, with_statement=with_statement)
+        evidence = len(item.evidence) + 2 if item is not None and item.evidence else 0
+        total = (len(hit.text) if with_statement else 0) + evidence
+        self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
+
+    def _read_document(self, item: Document) -> None:
+        source = _body(item)
+        if not _is_markdown(item) or is_too_intricate(source):
+            self._read_plainly(item)
+            return
+        parts = slices(source)
+        first = next(parts)
+
+        def on_parsed(found: list[Block] | None) -> None:
+            if found is None:
+                self._read_plainly(item, "shown as plain text: this markdown is too intricate")
+                return
+            self.read_view.start()
+            ink = Ink()
+            cursor = end_of(self.read_view.document())
+
+            async def more() -> Steps | None:
+                part = next(parts, None)
+                if part is None:
+                    return None
+                found = await _parse(part)
+                if found is None:
+                    return write_plain(end_of(self.read_view.document()), part, "mono", "text", ink)
+                return _measured(write_blocks(end_of(self.read_view.document()), found, ink), len(part))
+
+            steps = _measured(write_blocks(cursor, found, ink), len(first))
+            self._begin(READ, self.read_view, Writing(steps, len(source), _size_words, more), len(first))
+
+        self.jobs.start("parse", _parse(first), on_parsed)
+
+    def _read_plainly(self, item: Document, note: str = "") -> None:
+        body = _body(item)
+        self._write_plainly(READ, self.plain_view, body, "body" if _is_prose(item, body) else "mono", note)
+
+    def _write_plainly(self, choice: str, view: PlainReader, text: str, role: str, note: str = "") -> None:
+        is_long = has_long_line(text)
+        view.start(role, wraps=not is_long)
+        steps = write_plain(end_of(view.document()), text, role, "text", Ink())
+        notes = [part for part in (note, LONG_LINE_NOTE if is_long else "") if part]
+
+        def words(written: int, total: int) -> str:
+            said = "; ".join(part for part in (_size_words(written, total), *notes) if part)
+            return f"{said[:1].upper()}{said[1:]}"
+
+        self._begin(choice, view, Writing(steps, len(text), words), FIRST_CHARS)
+
+    def _show_metadata(self, hit: Hit) -> None:
+        self.metadata.show_pairs([*all_pairs(hit, self.item, self._zone), *self._fingerprint()])
+        self.metadata_view.verticalScrollBar().setValue(0)
+        self._use(METADATA, self.metadata_view)
+
+    def _fingerprint(self) -> list[Pair]:
+        """Whether the id is the one that the content gives."""
+        item, hit = self.item, self._hit
+        if item is None or hit is None:
+            return []
+        is_own = item.fingerprint() == hit.id
+        words = "the id is that of the content" if is_own else "the engine has given an id of its own"
+        return [Pair("fingerprint", (Value(words),))]
+
+    # Long texts
+
+    def _begin(self, choice: str, page: QWidget, writing: Writing, budget: int) -> None:
+        writing.write(min(budget, NOW_CHARS))
+        self._writings[choice] = writing
+        if isinstance(page, (Reader, PlainReader)):
+            page.go_to_start()
+        self._use(choice, page)
+        if writing.is_partial and budget > NOW_CHARS:
+            self.jobs.start("first", writing.write_until(budget), lambda _: self._show_foot())
+        self._show_foot()
+
+    def _show_foot(self) -> None:
+        writing = self._writings.get(self.segments.choice)
+        words = writing.words if writing is not None else ""
+        partial = writing is not None and writing.is_partial
+        self.note_label.setText(words)
+        self.rest_button.setText(LOAD)
+        self.rest_button.setVisible(partial)
+        self.foot.setVisible(partial or bool(words))
+
+    def _on_rest_button_clicked(self) -> None:
+        writing = self._writings.get(self.segments.choice)
+        if writing is None:
+            return
+        if self.rest_button.text() == STOP:
+            self.jobs.cancel("rest")
+            self._show_foot()
+            return
+
+        def tell() -> None:
+            self.note_label.setText(writing.words)
+
+        self.jobs.cancel("first")
+        self.jobs.start("rest", writing.write_rest(tell), lambda _: self._show_foot())
+        self.rest_button.setText(STOP)
+
+    # Links
+
+    def _on_link_wanted(self, url: QUrl) -> None:
+        if url.isValid() and is_openable(address(url)):
+            dialog = LinkDialog(url, self)
+            self.jobs.start("link", ask(dialog), lambda agreed: self._on_link_answered(url, agreed))
+
+    def _on_link_answered(self, url: QUrl, agreed: bool) -> None:
+        if agreed:
+            self.open_url(url)
+
+    # The theme
+
+    def _on_theme_changed(self) -> None:
+        self.foot.setMinimumHeight(theme().row_height("listFoot"))
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Write everything again: formats hold the colours of the time they were made."""
+        if self._hit is not None and self._pages:
+            self._forget_pages()
+            self._show_head()
+            self._show_page()
+
+
+class Header(QFrame):
+    """The title bar; a dock asks for its size hint, not for its fixed height."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("surface", "head")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), theme().row_height("dockTitle"))
+
+
+async def _load(engine: MemoryEngine, hit: Hit) -> Loaded:
+    """The item as it was stored; where the engine cannot give that, its hit in full; neither when it is gone."""
+    # Without a reach an item in a sandbox would not be found; its own node always admits it.
+    req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
+    note = "The engine holds only a part of this item; what it gave is shown."
+    try:
+        for found in await engine.get_items(req):
+            if found.id == hit.id:
+                whole = Hit.of_item(found.id, found.item, hit.score)
+                return Loaded(item=found.item, hit=whole)
+    except Unsupported:
+        note = "This engine does not export items; this is the item as its search gives it."
+    for each in await engine.get(req):
+        if each.id == hit.id:
+            return Loaded(hit=each.model_copy(update={"score": hit.score}), note=note)
+    return Loaded(note="It is no longer stored; this is what was read of it before.", is_gone=True)
+
+
+async def _parse(source: str) -> list[Block] | None:
+    """A markdown text, parsed beside the window; None where it cannot be followed in good time."""
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(blocks, source), PARSE_LIMIT_S)
+    except (TimeoutError, RecursionError):
+        return None
+
+
+def _measured(steps: Steps, chars: int) -> Steps:
+    """`steps`, counted as `chars` in all: what the signs of markdown took is not seen in what was written."""
+    left = chars
+    for done in steps:
+        counted = min(done, left)
+        left -= counted
+        yield counted
+    yield left
+
+
+def _body(item: Document) -> str:
+    return item.body.text if item.body.text is not None else item.body.uri or ""
+
+
+def _is_markdown(item: Document) -> bool:
+    """By its type, else by its file's name; text of no known kind is read as markdown."""
+    if item.mime is not None:
+        return item.mime.partition(";")[0].strip().lower() in _MARKDOWN
+    path = (item.meta.file_path or "").lower()
+    name = path.rpartition("/")[2]
+    return "." not in name or name.endswith((".md", ".markdown", ".mdx"))
+
+
+def _is_prose(item: Document, body: str) -> bool:
+    """Whether the text reads best in the body's font: plain text or markdown that does not line things up."""
+    mime = (item.mime or "").partition(";")[0].strip().lower()
+    return (mime in ("", "text/plain") or mime in _MARKDOWN) and not _ALIGNED.search(body[:20_000])
+
+
+def _size_words(written: int, total: int) -> str:
+    """`9 of 48.6 KB`; nothing when all is there."""
+    if written >= total:
+        return ""
+    amount, _, unit = size(total).partition(NO_BREAK)
+    return f"{size(written).removesuffix(NO_BREAK + unit)} of {amount} {unit}"

@@ -1,0 +1,1 @@
+"""What the item viewer is made of."""

@@ -1,0 +1,154 @@
+"""An item's metadata in words. Free of Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem
+from explorer.ui.text import confidence, number, size, utc, when_full
+
+MAX_TAGS = 24  # drawn above a text; the Metadata page has more
+MAX_TAGS_LISTED = 200
+_ID_ENDS = 6, 4
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value: its exact text, and the filter field and value that it stands for (none where no filter can)."""
+
+    text: str
+    field: str = ""
+    value: object = None
+    tooltip: str = ""
+    is_mono: bool = False
+    drawn: str = ""
+    """What is drawn in place of the text."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    key: str
+    values: tuple[Value, ...]
+
+
+def short_id(id: str) -> str:
+    """`9c41f0…7be2`."""
+    start, end = _ID_ENDS
+    return f"{id[:start]}…{id[-end:]}" if len(id) > start + end + 3 else id
+
+
+def short_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
+    """What stands above a text, or below a learning, where there is little room: the rest is on the Metadata page."""
+    meta = hit.meta
+    file = _one("file", meta.file_path, "file_path")
+    language = _one("language", meta.language, "language")
+    thread = _one("thread", meta.thread_id, "thread_id")
+    agent = _one("agent", meta.agent_id, "agent_id")
+    node, observed, source, tags = _node(hit), _observed(hit, zone), _source(hit), _tags(hit, MAX_TAGS)
+    found: list[Pair | None]
+    match hit.kind:
+        case ItemKind.DOCUMENT:
+            kind = _one("type", item.mime) if isinstance(item, Document) else None
+            found = [file or _one("url", meta.url, "url"), node, kind, language, observed, tags]
+        case ItemKind.CONVERSATION:
+            found = [node, thread, observed, source, tags]
+        case _:
+            found = [node, agent, observed, language, source, _length(hit), tags, _id(hit)]
+    return [pair for pair in found if pair is not None]
+
+
+def all_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
+    """Every field that is set, each under its own name."""
+    meta = hit.meta
+    found = [
+        Pair("id", (Value(hit.id, is_mono=True),)),
+        _one("kind", hit.kind.value, "kinds", hit.kind),
+        Pair("learning kind", (Value(item.kind.value),)) if isinstance(item, Learning) else None,
+        Pair("confidence", (Value(confidence(hit.confidence)),)) if hit.confidence is not None else None,
+        _one("title", item.title) if isinstance(item, Document) else None,
+        _one("type", item.mime) if isinstance(item, Document) else None,
+        _length(hit),
+        _node(hit),
+        _one("workspace", meta.workspace, "workspace", is_mono=True),
+        _one("folder", meta.folder, "folder", is_mono=True),
+        _one("file", meta.file_path, "file_path", is_mono=True),
+        _one("language", meta.language, "language"),
+        _one("repo", meta.repo, "repo"),
+        _one("commit", meta.commit, "commit", is_mono=True),
+        _one("url", meta.url, "url", is_mono=True),
+        _one("thread", meta.thread_id, "thread_id"),
+        _turns(hit),
+        _one("agent", meta.agent_id, "agent_id"),
+        _one("tool", meta.tool_call.name, "tool_call") if meta.tool_call else None,
+        _one("tool call id", meta.tool_call.id, is_mono=True) if meta.tool_call else None,
+        _one("source", meta.source.kind.value, "sources", meta.source.kind),
+        _one("source id", meta.source.id, "source_id"),
+        _tags(hit, MAX_TAGS_LISTED),
+        _observed(hit, zone),
+        Pair("derive", (Value("yes" if meta.derive else "no, nothing is to be derived from it"),))
+        if meta.derive is not None
+        else None,
+        _one("observed by", meta.observed_actor.id) if meta.observed_actor else None,
+        _one("actor's name", meta.observed_actor.name) if meta.observed_actor else None,
+        Pair("score", (Value(f"{hit.score:g}"),)) if hit.score else None,
+    ]
+    return [pair for pair in found if pair is not None]
+
+
+def _one(key: str, text: str | None, field: str = "", value: Any = None, *, is_mono: bool = False) -> Pair | None:
+    """A pair for one text; where `field` is given, it filters by `value`, or by the text itself."""
+    if text is None:
+        return None
+    wanted = value if value is not None else text
+    return Pair(key, (Value(text, field, wanted if field else None, is_mono=is_mono),))
+
+
+def _node(hit: Hit) -> Pair:
+    node = hit.meta.namespace
+    drawn = " / ".join(map(str, node.segments)) or "root"
+    return Pair("node", (Value(str(node), "reach", node, drawn=drawn),))
+
+
+def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
+    at = hit.meta.observed_at
+    if at is None:
+        return None
+    return Pair("observed", (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
+
+
+def _source(hit: Hit) -> Pair:
+    source = hit.meta.source
+    values = [Value(source.kind.value, "sources", source.kind)]
+    if source.id is not None:
+        values.append(Value(source.id, "source_id", source.id))
+    return Pair("source", tuple(values))
+
+
+def _tags(hit: Hit, most: int) -> Pair | None:
+    tags = list(dict.fromkeys(hit.meta.tags))
+    if not tags:
+        return None
+    values = [Value(tag, "tags_any", tag) for tag in tags[:most]]
+    if len(tags) > most:
+        values.append(Value(f"and {number(len(tags) - most)} more"))
+    return Pair("tags", tuple(values))
+
+
+def _turns(hit: Hit) -> Pair | None:
+    turns = hit.meta.turns
+    if turns is None:
+        return None
+    words = str(turns.first) if turns.first == turns.last else f"{turns.first} to {turns.last}"
+    return Pair("turns", (Value(words, "turns", turns),))
+
+
+def _length(hit: Hit) -> Pair:
+    n = len(hit.text)
+    words = f"{number(n)} character{'' if n == 1 else 's'}"
+    return Pair("length", (Value(words, tooltip=size(len(hit.text.encode("utf-8", "replace")))),))
+
+
+def _id(hit: Hit) -> Pair:
+    return Pair("id", (Value(hit.id, is_mono=True, drawn=short_id(hit.id)),))

@@ -1,0 +1,176 @@
+"""A learning as a card: the statement, what it rests on, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from explorer.contract import Hit, Learning
+from explorer.ui.rows import draw_text, text_width
+from explorer.ui.text import shown, tip
+from explorer.ui.theme import theme
+from explorer.ui.viewer_parts.describe import short_pairs
+from explorer.ui.viewer_parts.ink import Ink, Steps, end_of
+from explorer.ui.viewer_parts.pairs import PairGrid
+from explorer.ui.viewer_parts.readers import MARGIN, GrowingReader
+from explorer.ui.viewer_parts.writing import write_plain
+
+RULE_PX = 3
+_MAX_THREAD_CHARS = 200
+
+
+class LearningCard(QScrollArea):
+    """The page of a learning. `start` sets it up; its steps then write the texts, which may be long."""
+
+    filter_wanted = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("learningCard")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self._thread: str | None = None
+        self.statement = GrowingReader("statementView")
+        self.statement.setAccessibleName("Learning")
+        self.statement_box = _padded(self.statement)
+        self.evidence_label = QLabel("Evidence")
+        self.evidence_label.setProperty("textRole", "smallStrong")
+        self.evidence_label.setProperty("tone", "text2")
+        self.evidence = GrowingReader("evidenceView")
+        self.evidence.setAccessibleName("Evidence")
+        self.quote = _Quote(self.evidence)
+        self.thread_label = _OneLine()
+        self.thread_label.setObjectName("threadLabel")
+        self.thread_button = QPushButton("Open")
+        self.thread_button.setObjectName("threadButton")
+        self.thread_button.setProperty("kind", "link")
+        self.thread_button.setToolTip("Filter by this thread")
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.thread_label)
+        row.addWidget(self.thread_button)
+        row.addStretch(1)
+        self.thread_row = QWidget()
+        self.thread_row.setLayout(row)
+        self.evidence_box = _padded(self.evidence_label, self.quote, self.thread_row)
+        self.rules = [_rule(), _rule()]
+        self.pairs = PairGrid()
+
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.statement_box)
+        column.addWidget(self.rules[0])
+        column.addWidget(self.evidence_box)
+        column.addWidget(self.rules[1])
+        column.addWidget(_padded(self.pairs))
+        column.addStretch(1)
+        self.setWidget(page)
+        self.pairs.filter_wanted.connect(self.filter_wanted)
+        self.thread_button.clicked.connect(self._on_thread_button_clicked)
+
+    def start(self, hit: Hit, item: Learning | None, zone: tzinfo, *, with_statement: bool) -> Steps:
+        """Show a learning; `with_statement` when the title above does not hold all of it."""
+        ink = Ink()
+        evidence = item.evidence if item is not None else None
+        self._thread = hit.meta.thread_id
+        self.statement_box.setVisible(with_statement)
+        self.rules[0].setVisible(with_statement)
+        self.evidence_label.setVisible(evidence is not None)
+        self.quote.setVisible(evidence is not None)
+        self.thread_row.setVisible(self._thread is not None)
+        self.thread_label.show_text(self._thread_words(hit))
+        self.thread_label.setToolTip(tip(shown(self._thread or "", 2_000)))
+        has_evidence = evidence is not None or self._thread is not None
+        self.evidence_box.setVisible(has_evidence)
+        self.rules[1].setVisible(has_evidence)
+        self.pairs.show_pairs(short_pairs(hit, item, zone))
+        self.statement.start()
+        self.evidence.start()
+        self.verticalScrollBar().setValue(0)
+        return self._write(hit.text if with_statement else "", evidence or "", ink)
+
+    def _write(self, statement: str, evidence: str, ink: Ink) -> Iterator[int]:
+        cursor = end_of(self.statement.document())
+        cursor.setBlockFormat(ink.block())
+        yield from write_plain(cursor, statement, "body", "text", ink)
+        cursor = end_of(self.evidence.document())
+        cursor.setBlockFormat(ink.block())
+        if evidence:
+            yield from write_plain(cursor, f"“{evidence}”", "body", "text2", ink)
+
+    def _thread_words(self, hit: Hit) -> str:
+        if self._thread is None:
+            return ""
+        words = f"from thread {shown(self._thread, _MAX_THREAD_CHARS)}"
+        turns = hit.meta.turns
+        if turns is not None and turns.first == turns.last:
+            words += f", turn {turns.first}"
+        elif turns is not None:
+            words += f", turns {turns.first} to {turns.last}"
+        return words
+
+    def _on_thread_button_clicked(self) -> None:
+        if self._thread is not None:
+            self.filter_wanted.emit("thread_id", self._thread)
+
+
+class _Quote(QFrame):
+    """Text behind a rule."""
+
+    def __init__(self, text: QWidget) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(RULE_PX + 13, 4, RULE_PX + 13, 4)  # the rule may be at either side
+        column.addWidget(text)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        left = self.width() - RULE_PX if self.isRightToLeft() else 0
+        QPainter(self).fillRect(left, 0, RULE_PX, self.height(), theme().color("barDim"))
+
+
+class _OneLine(QWidget):
+    """A line of plain text that gives up its middle where it is too long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def show_text(self, text: str) -> None:
+        self.text = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(text_width(self.text, "small") + 1, theme().row_height("treeRow"))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, theme().row_height("treeRow"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        elide = Qt.TextElideMode.ElideMiddle
+        draw_text(QPainter(self), self.rect(), self.text, "small", "text2", elide=elide)
+
+
+def _rule() -> QFrame:
+    made = QFrame()
+    made.setProperty("surface", "rule")
+    return made
+
+
+def _padded(*parts: QWidget) -> QWidget:
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(MARGIN, 12, MARGIN, 12)
+    column.setSpacing(8)
+    for part in parts:
+        column.addWidget(part)
+    return box

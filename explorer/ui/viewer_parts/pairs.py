@@ -1,0 +1,208 @@
+"""Metadata as pairs of a key and what it says; a value is a button that filters by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
+
+from explorer.ui.rows import draw_focus_ring, draw_text, text_width
+from explorer.ui.text import shown, tip
+from explorer.ui.theme import theme
+from explorer.ui.viewer_parts.describe import Pair, Value
+from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height
+
+COLUMN_GAP = 16
+FIRST_SHARE = 44  # per cent of the width for the first column: a time in full fits the second
+KEY_GAP = 12
+VALUE_GAP = 4  # between two values of one key
+MAX_WRAPPED = 6  # lines of a value where values may wrap
+_TIP_CHARS = 2_000
+_SHOWN_CHARS = 1_000
+
+
+class ValueButton(QAbstractButton):
+    """A value in plain text; in link colour under the pointer where pressing it filters."""
+
+    filter_wanted = Signal(str, object)
+
+    def __init__(self, key: str, value: Value, ends: str, wraps: bool, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.value = value
+        self._wraps = wraps
+        self._role = "monoSmall" if value.is_mono else "small"
+        self._drawn = (shown(value.drawn or value.text, _SHOWN_CHARS) or "(empty)") + ends
+        self.setObjectName(f"value:{key}")
+        self.setToolTip(tip(shown(value.tooltip or value.text, _TIP_CHARS)))
+        if value.field:
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.setAccessibleName(f"{key} {self._drawn}")
+            self.setAccessibleDescription(f"Filter by this {key}")
+            self.clicked.connect(lambda: self.filter_wanted.emit(value.field, value.value))
+        else:
+            self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            self.setAccessibleName(f"{key} {self._drawn}")
+            self.setAccessibleDescription(value.tooltip)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu_requested)
+
+    @property
+    def drawn(self) -> str:
+        """The text that is drawn, before it is elided."""
+        return self._drawn
+
+    def natural_width(self) -> int:
+        """The width that shows the value whole on one line."""
+        return text_width(self._drawn, self._role) + 1
+
+    def height_for(self, width: int) -> int:
+        """The height that `width` asks for."""
+        row = theme().row_height("treeRow")
+        if not self._wraps or self.natural_width() <= width:
+            return row
+        lines = lay_out(self._drawn, self._role, width, MAX_WRAPPED)
+        return row - line_height(self._role) + len(lines) * line_height(self._role)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.natural_width(), theme().row_height("treeRow"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        active = bool(self.value.field) and (self.underMouse() or self.isDown() or self.hasFocus())
+        token = "accent" if active else "text"
+        if self._wraps and self.natural_width() > self.width():
+            lines = lay_out(self._drawn, self._role, self.width(), MAX_WRAPPED)
+            margin = (theme().row_height("treeRow") - line_height(self._role)) // 2
+            draw_lines(painter, self.rect().adjusted(0, margin, 0, 0), lines, self._role, token)
+        else:
+            draw_text(painter, self.rect(), self._drawn, self._role, token, elide=Qt.TextElideMode.ElideMiddle)
+        if self.hasFocus():
+            draw_focus_ring(painter, self.rect())
+
+    def _on_menu_requested(self, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Copy value", lambda: QGuiApplication.clipboard().setText(self.value.text))
+        if self.value.field:
+            menu.addAction("Filter by this value", self.click)
+        menu.popup(self.mapToGlobal(at))
+
+
+class _Key(QWidget):
+    """The name of a field; unlike a QLabel's, its side is that of the layout, whatever its letters are."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._text = text
+
+    def text(self) -> str:
+        return self._text
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_text(QPainter(self), self.rect(), self._text, "small", "text3")
+
+
+class PairGrid(QWidget):
+    """Pairs in two columns where they are short, over the whole width where they are not."""
+
+    filter_wanted = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None, *, is_list: bool = False) -> None:
+        """`is_list`: one pair a row, long values over several lines."""
+        super().__init__(parent)
+        self._is_list = is_list
+        self._pairs: list[tuple[_Key, list[ValueButton]]] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def show_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Replace what is shown."""
+        for label, buttons in self._pairs:
+            for old in (label, *buttons):
+                old.hide()
+                old.deleteLater()
+        self._pairs = []
+        for pair in pairs:
+            label = _Key(pair.key, self)
+            buttons = []
+            for at, value in enumerate(pair.values):
+                ends = "," if at < len(pair.values) - 1 else ""
+                button = ValueButton(pair.key, value, ends, self._is_list, self)
+                button.filter_wanted.connect(self.filter_wanted)
+                buttons.append(button)
+            for part in (label, *buttons):
+                part.show()
+            self._pairs.append((label, buttons))
+        self._place(self.width(), move=True)
+        self.updateGeometry()
+
+    def buttons(self, key: str) -> list[ValueButton]:
+        """The values of a key."""
+        return [button for label, buttons in self._pairs if label.text() == key for button in buttons]
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._place(width, move=False)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, self._place(max(self.width(), 200), move=False))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(self.width(), move=True)
+        self.updateGeometry()
+
+    def _place(self, width: int, *, move: bool) -> int:
+        """Lay the pairs out for `width`; the height that takes."""
+        row = theme().row_height("treeRow")
+        first = (width - COLUMN_GAP) * FIRST_SHARE // 100
+        halves = first, width - COLUMN_GAP - first
+        keys = [text_width(label.text(), "small") for label, _ in self._pairs]
+        least = round(56 * theme().size_px("body") / 13)
+        key_width = max([least, *keys]) + KEY_GAP
+        y, second = 0, False  # the top of the row being filled, and whether its first half is taken
+        for label, buttons in self._pairs:
+            wanted = sum(button.natural_width() for button in buttons) + VALUE_GAP * (len(buttons) - 1)
+            fits = [not self._is_list and wanted <= half - key_width for half in halves]
+            if second and not fits[1]:
+                y, second = y + row, False
+            x = first + COLUMN_GAP if second else 0
+            fits_half = fits[second]
+            half = halves[second]
+            if move:
+                self._move(label, QRect(x, y, key_width, row), width)
+            room = QRect(x + key_width, y, (half if fits_half else width) - key_width, row)
+            height = self._place_values(buttons, room, width, move=move)
+            if fits_half and not second:
+                second = True
+            else:
+                y, second = y + height, False
+        return y + (row if second else 0)
+
+    def _place_values(self, buttons: list[ValueButton], room: QRect, width: int, *, move: bool) -> int:
+        """Values one after the other, over as many rows as they need; the height that takes."""
+        row = room.height()
+        x, y, tallest = room.left(), room.top(), row
+        for button in buttons:
+            natural = min(button.natural_width(), room.width())
+            if x > room.left() and x + natural > room.left() + room.width():
+                x, y = room.left(), y + row
+            tallest = max(row, button.height_for(natural))
+            if move:
+                self._move(button, QRect(x, y, natural, tallest), width)
+            x += natural + VALUE_GAP
+        return y + tallest - room.top()
+
+    def _move(self, part: QWidget, rect: QRect, width: int) -> None:
+        if self.isRightToLeft():
+            rect.moveLeft(width - rect.left() - rect.width())
+        part.setGeometry(rect)

@@ -1,0 +1,245 @@
+"""The program around the window: what it opens, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import ItemKind, MetaFilter, dump_item
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
+from explorer.options import Options
+from explorer.ui.app import Program
+from explorer.ui.main_window import MainWindow
+from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
+from tests.conftest import Until
+from tests.fakes import learning
+
+T = TypeVar("T", bound=QDialog)
+
+
+@asynccontextmanager
+async def running(qtbot: QtBot, folder: Path) -> AsyncIterator[Program]:
+    window = MainWindow()
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show()
+    program = Program(window, ConnectionStore(folder / "connections.json"), KeyStore(), folder / "sample.db")
+    try:
+        yield program
+    finally:
+        await program.aclose()
+        window.close_for_good()
+
+
+async def memory(path: Path, *texts: str) -> Path:
+    engine = build_engine("sqlite", EngineSettings(path=str(path)), None)
+    await engine.store_many([learning(text) for text in texts])
+    await engine.aclose()
+    return path
+
+
+def is_idle(program: Program) -> bool:
+    return program.window.is_idle and not program.jobs.is_busy
+
+
+def rows(program: Program) -> int:
+    return program.window.items.model.rowCount()
+
+
+def dialog_of(kind: type[T]) -> T | None:
+    return next(
+        (widget for widget in QApplication.topLevelWidgets() if isinstance(widget, kind) and widget.isVisible()), None
+    )
+
+
+def type_path(qtbot: QtBot, dialog: QFileDialog, path: Path) -> None:
+    edit = dialog.findChild(QLineEdit, "fileNameEdit")
+    assert isinstance(edit, QLineEdit)
+    edit.setText(str(path))
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+
+
+async def test_a_first_run_opens_the_sample(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert rows(program) == 200, "a page, not all of it"
+        assert (tmp_path / "sample.db").exists()
+        assert program.window.windowTitle().startswith("Sample memory")
+
+
+async def test_the_next_run_opens_what_was_open_last(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    store = ConnectionStore(tmp_path / "connections.json")
+    for name in ("a", "b"):
+        path = await memory(tmp_path / f"{name}.db", f"text of {name}")
+        store.add(SavedConnection(name=name, engine="sqlite", settings=EngineSettings(path=str(path))))
+    store.touch("b")
+    store.touch("a")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert program.window.windowTitle().startswith("a \u2013")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(connection="b"))
+        await until(lambda: is_idle(program))
+        assert program.window.windowTitle().startswith("b \u2013")
+
+
+async def test_a_filter_of_the_command_line(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))
+        await until(lambda: is_idle(program))
+        assert 0 < rows(program) < 200
+        assert program.window.trail.can_go_back
+
+
+async def test_another_connection_is_one_choice_away(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(path))))
+        await program.start(Options(is_sample=True))
+        await until(lambda: is_idle(program))
+        box = program.window.connection_box
+        box.setCurrentIndex(box.findData("saved:mine"))
+        box.activated.emit(box.currentIndex())
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        saved = program.store.get("mine")
+        assert saved is not None
+        assert saved.last_opened is not None
+
+
+@pytest.mark.parametrize("content", [b"this is not a database, just text\n" * 100, b"SQLite format 3\0" + b"\1" * 4000])
+async def test_a_file_that_is_no_memory_changes_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, content: bytes
+) -> None:
+    bad = tmp_path / "bad <b>name.db"
+    bad.write_bytes(content)
+    good = await memory(tmp_path / "good.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=good))
+        await until(lambda: is_idle(program))
+        await program.open_file(bad)
+        await until(lambda: is_idle(program))
+        assert "bad <b>name.db" in program.window.error_banner.sentence
+        assert program.window.windowTitle().startswith("good.db"), "what was open stays open"
+        assert rows(program) == 1
+    assert bad.read_bytes() == content
+
+
+async def test_the_lock_reopens_the_file(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        button = program.window.read_only_button
+        assert button.text() == "Can write"
+        assert program.window.import_action.isEnabled()
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        await until(lambda: is_idle(program) and button.text() == "Read-only")
+        assert not program.window.import_action.isEnabled()
+        assert rows(program) == 1
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        await until(lambda: is_idle(program) and button.text() == "Can write")
+
+
+async def test_importing_says_what_went_in_and_what_did_not(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    lines = tmp_path / "items.jsonl"
+    lines.write_text("\n".join([dump_item(learning("two")), dump_item(learning("one")), "{broken"]) + "\n")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.import_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        type_path(qtbot, dialog, lines)
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        said = program.window.error_banner.sentence
+        assert "1 item stored, 1 held already, 1 lines refused" in said
+
+
+async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    out = tmp_path / "out.jsonl"
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.export_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        type_path(qtbot, dialog, out)
+        await until(lambda: is_idle(program) and out.exists())
+        assert sorted(out.read_text().splitlines()) == sorted(dump_item(learning(text)) for text in ("one", "two"))
+        assert str(out) in program.window.error_banner.sentence
+
+
+@pytest.mark.parametrize("key", [CHOOSE_FILE, MANAGE])
+async def test_a_dialog_left_alone_changes_nothing(qtbot: QtBot, tmp_path: Path, until: Until, key: str) -> None:
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(is_sample=True))
+        await until(lambda: is_idle(program))
+        program.window.connection_box.chosen.emit(key)
+        await until(lambda: dialog_of(QDialog) is not None)
+        dialog = dialog_of(QDialog)
+        assert dialog is not None
+        dialog.reject()
+        await until(lambda: is_idle(program))
+        assert program.window.connection_box.currentData() == "sample"
+        assert program.store.load() == []
+
+
+async def test_an_unreadable_list_of_connections_is_kept_and_said(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    (tmp_path / "connections.json").write_text("{ not json")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert "could not be read" in program.window.error_banner.sentence
+        assert rows(program) == 200
+    assert (tmp_path / "connections.unreadable-1.json").read_bytes() == b"{ not json"
+
+
+async def test_closing_ends_the_program(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(is_sample=True))
+        program.window.close()
+        assert program.closing.is_set()
+        assert dialog_of(QMessageBox) is None
+
+
+def test_the_window_draws_itself_without_a_screen(tmp_path: Path) -> None:
+    out = tmp_path / "window.png"
+    home = {name: str(tmp_path / name) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+    env = {**os.environ, **home, "QT_QPA_PLATFORM": "offscreen"}
+    command = [
+        sys.executable,
+        "-m",
+        "explorer",
+        "--sample",
+        "--shot",
+        str(out),
+        "--size",
+        "1280x800",
+        "--theme",
+        "dark",
+    ]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    image = QImage(str(out))
+    assert (image.width(), image.height()) == (1280, 800)
+    assert len({image.pixel(x, y) for x in range(0, 1280, 16) for y in range(0, 800, 16)}) > 10, "it is not blank"
+    assert image.pixelColor(4, 60).lightness() < 60, "it is dark"
+    assert not (tmp_path / "XDG_CONFIG_HOME").exists(), "a picture leaves nothing of its own behind"

@@ -1,0 +1,93 @@
+from datetime import UTC
+
+import pytest
+
+from explorer.contract import Facet, ItemKind, MetaFilter, Namespace, Reach, SourceKind, Timestamp, TurnRange
+from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+
+ACME = Namespace.parse("team:acme")
+FULL = MetaFilter(
+    reach=Reach.subtree(ACME),
+    workspace="w",
+    folder="/src",
+    file_path="/src/a",
+    language="en",
+    repo="o/r",
+    commit="c0ffee",
+    url="https://a.example",
+    thread_id="t",
+    turns=TurnRange(first=4, last=5),
+    agent_id="writer",
+    tool_call="shell",
+    source_id="s",
+    kinds=[ItemKind.LEARNING, ItemKind.DOCUMENT],
+    sources=[SourceKind.FILE],
+    tags_any=["a", ""],
+    observed_after=Timestamp.parse("2026-01-01T00:00:00Z"),
+    observed_before=Timestamp.parse("2026-07-01T00:00:00Z"),
+)
+
+
+def words(filter: MetaFilter, query: str = "") -> list[tuple[str, str]]:
+    return [(one.words, one.value) for one in conditions(filter, UTC, query)]
+
+
+def test_an_empty_filter_has_no_condition() -> None:
+    assert conditions(MetaFilter(), UTC) == []
+
+
+@pytest.mark.parametrize(
+    ("reach", "said"),
+    [
+        (Reach.subtree(ACME), ("namespace at", "team:acme and below")),
+        (Reach.of(ACME), ("namespace at", "team:acme with its parents")),
+        (Reach.exact(ACME), ("namespace only at", "team:acme")),
+        (Reach.of(Namespace.ROOT), ("namespace only at", "root")),
+        (Reach(at=ACME, inherit=True, descendants=True), ("namespace at", "team:acme and below, with its parents")),
+    ],
+)
+def test_each_reach_is_said_as_what_it_reads(reach: Reach, said: tuple[str, str]) -> None:
+    assert words(MetaFilter(reach=reach)) == [said]
+
+
+def test_paths_are_prefixes_and_lists_are_alternatives() -> None:
+    said = words(FULL)
+    assert ("folder under", "/src") in said
+    assert ("file under", "/src/a") in said
+    assert ("kind is", "learning or document") in said
+    assert ("tag is", "a or (empty)") in said
+    assert ("turns are", "4 to 5") in said
+    assert ("observed from", "1 Jan 2026, 00:00 UTC to 1 Jul 2026, 00:00 UTC") in said
+
+
+def test_one_end_of_a_window_stands_alone() -> None:
+    after = MetaFilter(observed_after=FULL.observed_after)
+    before = MetaFilter(observed_before=FULL.observed_before)
+    assert words(after) == [("observed from", "1 Jan 2026, 00:00 UTC")]
+    assert words(before) == [("observed before", "1 Jul 2026, 00:00 UTC")]
+
+
+def test_a_search_comes_last() -> None:
+    assert conditions(MetaFilter(workspace="w"), UTC, "late fee")[-1] == Condition(QUERY, "search for", "“late fee”")
+
+
+def test_every_condition_can_be_removed_until_nothing_is_left() -> None:
+    filter = FULL
+    count = len(conditions(filter, UTC))
+    for one in conditions(FULL, UTC):
+        filter = without(filter, one.field)
+        count -= 1
+        assert len(conditions(filter, UTC)) == count
+    assert filter == MetaFilter()
+
+
+def test_a_value_of_an_item_becomes_its_condition() -> None:
+    filter = with_value(MetaFilter(tags_any=["a", "b"]), "tags_any", "c")
+    assert filter.tags_any == ["c"]
+    assert with_value(filter, "commit", "c0ffee").commit == "c0ffee"
+
+
+def test_conditions_know_their_facets() -> None:
+    assert facet_of("tags_any") is Facet.TAG
+    assert facet_of("reach") is Facet.NAMESPACE
+    assert facet_of("commit") is None

@@ -1,0 +1,538 @@
+"""The facet panel as a person uses it, over a real engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QMouseEvent
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip
+
+from explorer.contract import EngineFailure, Facet, MetaFilter, Namespace, Reach, SourceKind, SourceRef, Unauthorized
+from explorer.contract.query import MAX_SCAN
+from explorer.ui.facets import FacetPanel
+from explorer.ui.models.facet_model import CountRole, Order, RowType
+from explorer.ui.theme import theme
+from tests.fakes import FakeEngine, filled, learning, page_of
+
+ITEMS = [
+    learning("one", agent_id="triage", tags=["refunds", "billing"], source="conversation"),
+    learning("two", agent_id="triage", tags=["refunds"], source="conversation"),
+    learning("three", agent_id="writer", tags=["billing"], source="file", folder="/src"),
+    learning("four", agent_id="writer", source="file", folder="/src/a", workspace=""),
+]
+
+
+@asynccontextmanager
+async def showing(qtbot, engine, filter: MetaFilter | None = None) -> AsyncIterator[FacetPanel]:
+    """A panel in a window that gives it back every filter it asks for."""
+    panel = FacetPanel()
+    qtbot.addWidget(panel)
+    panel.resize(288, 900)
+    panel.filters = []
+
+    def on_filter_wanted(wanted: MetaFilter) -> None:
+        panel.filters.append(wanted)
+        panel.show_filter(wanted)
+
+    panel.filter_wanted.connect(on_filter_wanted)
+    if filter is not None:
+        panel.show_filter(filter)
+    panel.set_engine(engine)
+    panel.show()
+    try:
+        yield panel
+    finally:
+        await panel.aclose()
+
+
+def counts(panel: FacetPanel, facet: Facet) -> dict[str, str]:
+    """What stands in a facet's rows: names and numbers, from top to bottom."""
+    head = panel.model.facet_index(facet)
+    rows = [panel.model.index(at, 0, head) for at in range(panel.model.rowCount(head))]
+    return {row.data(): row.data(CountRole) for row in rows if row.data(CountRole) is not None}
+
+
+def labels(panel: FacetPanel, facet: Facet) -> list[str]:
+    return list(counts(panel, facet))
+
+
+def value(panel: FacetPanel, facet: Facet, name: str):
+    index = panel.model.row_index(facet, RowType.VALUE, name)
+    assert index.isValid()
+    return index
+
+
+def tick(qtbot, panel: FacetPanel, facet: Facet, name: str) -> None:
+    index = value(panel, facet, name)
+    panel.tree.scrollTo(index)
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=panel.delegate.box_area(index).center())
+
+
+def beside_box(panel: FacetPanel, index) -> QPoint:
+    panel.tree.scrollTo(index)
+    return QPoint(panel.delegate.name_left() + 10, panel.tree.visualRect(index).center().y())
+
+
+def point_at(panel: FacetPanel, place: QPoint) -> None:
+    """Move the pointer. Not by QTest, which lets other events run inside: the tasks that wake then are lost."""
+    viewport = panel.tree.viewport()
+    none = Qt.MouseButton.NoButton
+    whole = viewport.mapToGlobal(place).toPointF()
+    moved = QMouseEvent(QEvent.Type.MouseMove, place.toPointF(), whole, none, none, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(viewport, moved)
+
+
+async def test_first_counts_and_what_is_open(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert counts(panel, Facet.TAG) == {"billing": "2", "refunds": "2", "no value": "1"}
+        assert counts(panel, Facet.KIND) == {"Learning": "4"}
+        assert counts(panel, Facet.FOLDER) == {"/src": "1", "/src/a": "1", "no value": "2"}
+        opened = [facet for facet in panel.model.facets if panel.tree.isExpanded(panel.model.facet_index(facet))]
+        assert opened == [Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT]
+        assert panel.model.summary(Facet.FOLDER) == "2 values", "a closed one says it too"
+
+
+async def test_a_facet_ignores_itself_and_obeys_the_rest(qtbot, until):
+    filter = MetaFilter(tags_any=["refunds"], agent_id="triage")
+    async with showing(qtbot, await filled(ITEMS), filter) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert counts(panel, Facet.TAG) == {"refunds": "2", "billing": "1"}
+        assert counts(panel, Facet.AGENT) == {"triage": "2"}
+        assert counts(panel, Facet.SOURCE) == {"Conversation": "2"}
+        assert counts(panel, Facet.WORKSPACE) == {"no value": "2"}
+
+
+async def test_the_namespace_facets_own_condition_is_the_reach(qtbot, until):
+    items = [learning("a", "team:acme"), learning("b", "user:dana"), learning("c", "team:acme/service:nightly")]
+    at = Namespace.parse("team:acme/service:nightly")
+    async with showing(qtbot, await filled(items), MetaFilter(reach=Reach.exact(at))) as panel:
+        await until(lambda: counts(panel, Facet.NAMESPACE))
+        assert counts(panel, Facet.NAMESPACE) == {"team:acme/service:nightly": "1", "team:acme": "1", "user:dana": "1"}
+        assert counts(panel, Facet.KIND) == {"Learning": "1"}
+
+
+async def test_double_click_narrows(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["billing"])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        place = beside_box(panel, value(panel, Facet.TAG, "refunds"))
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert panel.filters == [], "one click only selects"
+        qtbot.mouseDClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert panel.filters == [MetaFilter(tags_any=["refunds"])]
+
+
+async def test_ticking_two_tags(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        tick(qtbot, panel, Facet.TAG, "refunds")
+        assert panel.model.section(Facet.TAG).chosen == ["refunds"], "marked at once, counted later"
+        await until(lambda: counts(panel, Facet.AGENT) == {"triage": "2"})
+        assert counts(panel, Facet.TAG) == {"refunds": "2", "billing": "2", "no value": "1"}
+        tick(qtbot, panel, Facet.TAG, "billing")
+        await until(lambda: counts(panel, Facet.AGENT) == {"triage": "2", "writer": "1"})
+        assert panel.filters[-1] == MetaFilter(tags_any=["refunds", "billing"])
+        tick(qtbot, panel, Facet.TAG, "refunds")
+        assert panel.filters[-1] == MetaFilter(tags_any=["billing"])
+
+
+async def test_a_double_click_on_the_box_is_two_clicks(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        box = panel.delegate.box_area(value(panel, Facet.TAG, "billing")).center()
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=box)
+        qtbot.mouseDClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=box)
+        assert [wanted.tags_any for wanted in panel.filters][:2] == [["billing"], []]
+
+
+async def test_single_values_are_radios(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.AGENT))
+        tick(qtbot, panel, Facet.AGENT, "triage")
+        await until(lambda: not panel.jobs.is_busy)
+        tick(qtbot, panel, Facet.AGENT, "writer")
+        await until(lambda: not panel.jobs.is_busy)
+        tick(qtbot, panel, Facet.AGENT, "writer")
+        assert panel.filters == [MetaFilter(agent_id="triage"), MetaFilter(agent_id="writer"), MetaFilter()]
+
+
+async def test_a_blank_value_is_shown_and_set_directly(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.reveal(Facet.WORKSPACE)
+        await until(lambda: counts(panel, Facet.WORKSPACE))
+        assert counts(panel, Facet.WORKSPACE) == {"(empty)": "1", "no value": "3"}
+        panel.tree.setCurrentIndex(value(panel, Facet.WORKSPACE, ""))
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
+        assert panel.filters == [MetaFilter(workspace="")]
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "1"})
+
+
+async def test_values_with_empty_segments_are_one_row_each(qtbot, until):  # cases E3
+    sources = [SourceRef(kind=SourceKind.FILE, id=id) for id in ("::a::b", ":x", "a:b")]
+    items = [learning(f"item {at}", source=source, folder="//a//b") for at, source in enumerate(sources)]
+    async with showing(qtbot, await filled(items)) as panel:
+        await until(lambda: counts(panel, Facet.SOURCE_ID))
+        assert counts(panel, Facet.SOURCE_ID) == {"::a::b": "1", ":x": "1", "a:b": "1"}
+        assert counts(panel, Facet.FOLDER) == {"//a//b": "3"}
+        panel.reveal(Facet.SOURCE_ID)
+        panel.tree.setCurrentIndex(value(panel, Facet.SOURCE_ID, "::a::b"))
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
+        assert panel.filters == [MetaFilter(source_id="::a::b")]
+
+
+async def test_no_value_cannot_be_chosen(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        missing = panel.model.row_index(Facet.TAG, RowType.MISSING)
+        for place in (panel.delegate.box_area(missing).center(), beside_box(panel, missing)):
+            qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+            qtbot.mouseDClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        panel.tree.setCurrentIndex(missing)
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Space)
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
+        assert panel.filters == []
+
+
+async def test_more_row_raises_the_limit(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
+    engine = await filled(items)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert panel.model.summary(Facet.TAG, is_open=True) == "8 of 60 values"
+        more = panel.model.row_index(Facet.TAG, RowType.MORE)
+        assert more.data() == "Show 52 more tags"
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=beside_box(panel, more))
+        await until(lambda: len(counts(panel, Facet.TAG)) == 60)
+        assert [req.limit for req in engine.requests("explore_many")[-1]] == [500], "only the facet that has more"
+        assert panel.model.summary(Facet.TAG, is_open=True) == "60 values"
+        fewer = panel.model.row_index(Facet.TAG, RowType.FEWER)
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=beside_box(panel, fewer))
+        assert len(counts(panel, Facet.TAG)) == 8
+
+
+async def test_find_box(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
+    async with showing(qtbot, await filled(items)) as panel:
+        await until(lambda: panel.find_edit(Facet.TAG))
+        edit = panel.find_edit(Facet.TAG)
+        assert edit.placeholderText() == "Find a tag"
+        assert panel.tree.findChildren(QLineEdit) == [edit], "one per open facet that has values enough"
+        qtbot.keyClicks(edit, "t5")
+        await until(lambda: len(counts(panel, Facet.TAG)) == 10)
+        assert set(counts(panel, Facet.TAG)) == {f"t5{at}" for at in range(10)}, "also those that were cut before"
+        qtbot.keyClick(edit, Qt.Key.Key_Escape)
+        assert edit.text() == ""
+        assert len(counts(panel, Facet.TAG)) == 8
+        panel.tree.collapse(panel.model.facet_index(Facet.TAG))
+        assert panel.find_edit(Facet.TAG) is None
+
+
+async def test_finding_among_twenty_thousand_values_makes_no_widgets(qtbot, until):
+    engine = FakeEngine()
+    engine.pages[Facet.FILE_PATH] = page_of(Facet.FILE_PATH, {f"/src/f{at:05}": 1 for at in range(20_000)})
+    async with showing(qtbot, engine) as panel:
+        panel.reveal(Facet.FILE_PATH)
+        await until(lambda: panel.find_edit(Facet.FILE_PATH))
+        before = len(panel.findChildren(object))
+        edit = panel.find_edit(Facet.FILE_PATH)
+        qtbot.keyClicks(edit, "f0123")
+        assert labels(panel, Facet.FILE_PATH) == [f"/src/f0123{at}" for at in range(10)]
+        assert len(panel.findChildren(object)) <= before + 2
+
+
+async def test_find_box_stays_while_it_hides_rows_and_comes_back_with_its_values(qtbot, until):
+    engine = FakeEngine()
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {f"t{at}": 1 for at in range(9)})
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.find_edit(Facet.TAG))
+        few, many = page_of(Facet.TAG, {"a": 1, "b": 1}), engine.pages[Facet.TAG]
+        panel.find_edit(Facet.TAG).setText("a")
+        panel.model.show_pages({Facet.TAG: few})
+        assert labels(panel, Facet.TAG) == ["a"]
+        panel.find_edit(Facet.TAG).clear()
+        assert labels(panel, Facet.TAG) == ["a", "b"]
+        assert panel.find_edit(Facet.TAG) is None
+        panel.model.show_pages({Facet.TAG: many})
+        edit = panel.find_edit(Facet.TAG)
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        assert panel.find_edit(Facet.TAG) is edit
+        assert edit is not None
+
+
+async def test_a_value_beyond_all_limits_can_be_typed(qtbot, until):
+    engine = FakeEngine()
+    paths = {f"/src/f{at:03}": 1 for at in range(500)}
+    engine.pages[Facet.FILE_PATH] = page_of(Facet.FILE_PATH, paths, more=19_500)
+    async with showing(qtbot, engine) as panel:
+        panel.reveal(Facet.FILE_PATH)
+        await until(lambda: panel.find_edit(Facet.FILE_PATH))
+        qtbot.keyClicks(panel.find_edit(Facet.FILE_PATH), "/src/f12345")
+        await until(lambda: not panel.jobs.is_busy)
+        exact = panel.model.row_index(Facet.FILE_PATH, RowType.EXACT, "exact")
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=beside_box(panel, exact))
+        assert panel.filters == [MetaFilter(file_path="/src/f12345")]
+
+
+async def test_the_newer_filter_wins(qtbot, until):
+    engine = await filled(ITEMS)
+    slow = engine.hold("explore_many", lambda reqs: reqs[0].filter.agent_id == "triage", stubborn=True)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: counts(panel, Facet.KIND))
+        panel.show_filter(MetaFilter(agent_id="triage"))
+        await until(lambda: slow.waiting)
+        panel.show_filter(MetaFilter(source_id="none", agent_id="writer"))
+        await until(lambda: counts(panel, Facet.KIND) == {})
+        slow.open()
+        await until(lambda: not slow.waiting)
+        await panel.aclose()
+        assert counts(panel, Facet.KIND) == {}
+        assert counts(panel, Facet.AGENT) == {"writer": "0"}
+
+
+async def test_old_counts_stay_until_the_new_ones_are_there(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: counts(panel, Facet.KIND))
+        gate = engine.hold("explore_many")
+        panel.show_filter(MetaFilter(agent_id="triage"))
+        await until(lambda: panel.model.section(Facet.KIND).is_stale)
+        assert counts(panel, Facet.KIND) == {"Learning": "4"}
+        gate.open()
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "2"})
+        assert not panel.model.section(Facet.KIND).is_stale
+
+
+async def test_a_refused_key_leaves_the_old_counts(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        failures = []
+        panel.failed.connect(failures.append)
+        await until(lambda: counts(panel, Facet.KIND))
+        engine.fail("explore_many", Unauthorized("the key was refused"))
+        panel.refresh()
+        await until(lambda: failures)
+        assert failures == [Unauthorized("the key was refused")]
+        assert engine.requests("explore") == [], "no knocking again for each facet"
+        assert counts(panel, Facet.KIND) == {"Learning": "4"}
+        assert panel.model.section(Facet.KIND).is_stale
+        engine.mend()
+        panel.refresh()
+        await until(lambda: not panel.model.section(Facet.KIND).is_stale)
+        assert panel.model.section(Facet.KIND).error is None
+
+
+async def test_one_facet_that_fails_hides_no_other(qtbot, until):
+    engine = await filled(ITEMS)
+    refused = EngineFailure("no such column")
+    engine.fail("explore_many", refused)
+    engine.fail("explore", refused, lambda req: req.facet is Facet.URL)
+    async with showing(qtbot, engine) as panel:
+        failures = []
+        panel.failed.connect(failures.append)
+        await until(lambda: counts(panel, Facet.KIND))
+        assert panel.model.section(Facet.URL).error == refused
+        assert panel.model.summary(Facet.URL) == "not counted"
+        assert counts(panel, Facet.KIND) == {"Learning": "4"}
+        assert failures == [], "its head says it"
+
+
+async def test_truncated_counts_and_counting_everything(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: counts(panel, Facet.KIND))
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}
+        assert panel.model.summary(Facet.KIND) == "1+ values"
+        assert panel.count_all_action.isEnabled()
+        panel.count_all_action.trigger()
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30"})
+        assert engine.requests("explore_many")[-1][0].scan_limit == MAX_SCAN
+        assert not panel.count_all_action.isEnabled()
+
+
+async def test_a_chosen_value_that_the_limit_cut_has_its_count(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
+    async with showing(qtbot, await filled(items), MetaFilter(tags_any=["t59"])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert next(iter(counts(panel, Facet.TAG).items())) == ("t59", "1")
+
+
+async def test_keyboard_alone(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        keys = panel.tree
+        panel.reveal(Facet.TAG)
+        assert panel.model.facet_at(keys.currentIndex()) is Facet.TAG
+        qtbot.keyClick(keys, Qt.Key.Key_Space)
+        assert not keys.isExpanded(panel.model.facet_index(Facet.TAG))
+        qtbot.keyClick(keys, Qt.Key.Key_Return)
+        assert keys.isExpanded(panel.model.facet_index(Facet.TAG))
+        qtbot.keyClick(keys, Qt.Key.Key_Down)
+        qtbot.keyClick(keys, Qt.Key.Key_Down)
+        assert keys.currentIndex().data() == "refunds"
+        qtbot.keyClick(keys, Qt.Key.Key_Space)
+        await until(lambda: counts(panel, Facet.AGENT) == {"triage": "2"})
+        assert keys.currentIndex().data() == "refunds"
+        assert labels(panel, Facet.TAG)[:2] == ["billing", "refunds"], "it stays under the hand that chose it"
+        qtbot.keyClick(keys, Qt.Key.Key_Up)
+        qtbot.keyClick(keys, Qt.Key.Key_Return)
+        assert panel.filters == [MetaFilter(tags_any=["refunds"]), MetaFilter(tags_any=["billing"])]
+        qtbot.keyClick(keys, Qt.Key.Key_Left)
+        assert keys.currentIndex() == panel.model.facet_index(Facet.TAG)
+
+
+async def test_keyboard_in_and_out_of_the_find_box(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(20)]
+    async with showing(qtbot, await filled(items)) as panel:
+        panel.activateWindow()
+        await until(lambda: panel.find_edit(Facet.TAG) and panel.isActiveWindow())
+        edit = panel.find_edit(Facet.TAG)
+        panel.reveal(Facet.TAG)
+        await until(panel.tree.hasFocus)
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+        assert QApplication.focusWidget() is edit
+        qtbot.keyClicks(edit, "t13")
+        qtbot.keyClick(edit, Qt.Key.Key_Down)
+        assert QApplication.focusWidget() is panel.tree
+        assert panel.tree.currentIndex().data() == "t13"
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Up)
+        assert QApplication.focusWidget() is edit
+        qtbot.keyClick(edit, Qt.Key.Key_Up)
+        assert panel.tree.currentIndex() == panel.model.facet_index(Facet.TAG)
+
+
+async def test_nothing_moves_under_the_pointer(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        place = panel.delegate.box_area(value(panel, Facet.TAG, "refunds")).center()
+        point_at(panel, place)
+        panel.show_filter(MetaFilter(tags_any=["refunds"], agent_id="writer"))
+        await until(lambda: counts(panel, Facet.AGENT) == {"writer": "0", "triage": "2"})
+        assert counts(panel, Facet.TAG) == {"billing": "1", "refunds": "0", "no value": "1"}
+        assert panel.tree.indexAt(place).data() == "refunds"
+        QApplication.sendEvent(panel.tree.viewport(), QEvent(QEvent.Type.Leave))
+        assert labels(panel, Facet.TAG) == ["refunds", "billing", "no value"]
+
+
+async def test_rows_that_come_above_do_not_push_what_is_under_the_pointer(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"], agent_id=f"a{at:02}") for at in range(40)]
+    async with showing(qtbot, await filled(items), MetaFilter(agent_id="a07")) as panel:
+        panel.resize(288, 300)
+        await until(lambda: counts(panel, Facet.TAG))
+        panel.tree.scrollToBottom()
+        place = QPoint(60, 150)
+        point_at(panel, place)
+        under = panel.tree.indexAt(place).data()
+        top = panel.tree.visualRect(panel.tree.indexAt(place)).top()
+        panel.show_filter(MetaFilter())
+        await until(lambda: len(counts(panel, Facet.TAG)) > 1)
+        assert panel.tree.indexAt(place).data() == under
+        assert panel.tree.visualRect(panel.tree.indexAt(place)).top() == top
+
+
+async def test_sorting_by_name(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["refunds"])) as panel:
+        await until(lambda: counts(panel, Facet.SOURCE) == {"Conversation": "2"})
+        by_count, by_name = panel.sort_button.menu().actions()
+        panel.show_filter(MetaFilter())
+        engine_order = ["Conversation", "File"]
+        await until(lambda: labels(panel, Facet.SOURCE) == engine_order)
+        by_name.trigger()
+        assert panel.model.order is Order.NAME
+        assert labels(panel, Facet.TAG) == ["billing", "refunds", "no value"]
+        by_count.trigger()
+        assert panel.model.order is Order.COUNT
+
+
+async def test_expanding_and_collapsing_all(qtbot, until):
+    threads = [learning(f"item {at}", thread_id=f"t{at}") for at in range(9)]
+    async with showing(qtbot, await filled([*ITEMS, *threads])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        expand, collapse = panel.more_button.menu().actions()[:2]
+        expand.trigger()
+        heads = [panel.model.facet_index(facet) for facet in panel.model.facets]
+        assert all(map(panel.tree.isExpanded, heads))
+        assert panel.find_edit(Facet.THREAD) is not None
+        collapse.trigger()
+        assert panel.find_edit(Facet.THREAD) is None
+        assert not any(map(panel.tree.isExpanded, heads))
+
+
+async def test_reveal_opens_and_takes_the_keyboard(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.activateWindow()
+        await until(lambda: counts(panel, Facet.TAG) and panel.isActiveWindow())
+        panel.reveal(Facet.URL)
+        assert panel.tree.isExpanded(panel.model.facet_index(Facet.URL))
+        await until(panel.tree.hasFocus)
+        assert panel.tree.currentIndex() == panel.model.facet_index(Facet.URL)
+
+
+HOSTILE = '<style>a{color:red}</style><a href="http://x.test">Erase done</a>'
+
+
+async def test_stored_html_is_text_in_the_tooltip_that_is_shown(qtbot, until):
+    async with showing(qtbot, await filled([learning("one", tags=[HOSTILE])])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert labels(panel, Facet.TAG) == [HOSTILE]
+        place = beside_box(panel, value(panel, Facet.TAG, HOSTILE))
+        asked = QHelpEvent(QEvent.Type.ToolTip, place, panel.tree.viewport().mapToGlobal(place))
+        QApplication.sendEvent(panel.tree.viewport(), asked)
+        assert "&lt;a href=" in QToolTip.text()
+        assert "<a" not in QToolTip.text()
+        QToolTip.hideText()
+        await until(lambda: not QToolTip.isVisible())
+
+
+async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):
+    first = await filled(ITEMS)
+    async with showing(qtbot, first) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        panel.set_engine(None)
+        assert all(counts(panel, facet) == {} for facet in Facet)
+        gate = first.hold("explore_many", stubborn=True)
+        panel.set_engine(first)
+        await until(lambda: gate.waiting)
+        panel.set_engine(None)
+        gate.open()
+        await until(lambda: not gate.waiting)
+        await asyncio.sleep(0)
+        assert all(counts(panel, facet) == {} for facet in Facet)
+
+
+async def test_busy_is_said_once_each_way(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: not panel.jobs.is_busy)
+        said = []
+        panel.busy_changed.connect(said.append)
+        panel.show_filter(MetaFilter(agent_id="triage"))
+        panel.show_filter(MetaFilter(agent_id="writer"))
+        await until(lambda: said == [True, False])
+        assert counts(panel, Facet.TAG) == {"billing": "1", "no value": "1"}
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+async def test_box_is_where_it_is_drawn_in_both_directions(qtbot, until, direction):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.setLayoutDirection(direction)
+        await until(lambda: counts(panel, Facet.TAG))
+        box = panel.delegate.box_area(value(panel, Facet.TAG, "refunds"))
+        is_left = box.center().x() < panel.tree.viewport().width() / 2
+        assert is_left is (direction is Qt.LayoutDirection.LeftToRight)
+        tick(qtbot, panel, Facet.TAG, "refunds")
+        assert panel.filters == [MetaFilter(tags_any=["refunds"])]
+
+
+async def test_rows_grow_with_the_text(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        index = value(panel, Facet.TAG, "refunds")
+        assert panel.tree.visualRect(index).height() == theme().row_height("valueRow")
+        assert panel.tree.visualRect(panel.model.facet_index(Facet.TAG)).height() == theme().row_height("facetHead")
+        assert panel.head.height() == theme().row_height("dockTitle")

@@ -1,0 +1,339 @@
+"""The namespace panel as a person uses it, over a real engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+
+from explorer.contract import Facet, ForgetTarget, ItemKind, MetaFilter, Namespace, Reach, Unavailable
+from explorer.ui.models.namespace_model import Column
+from explorer.ui.namespaces import NamespacePanel
+from explorer.ui.theme import theme
+from tests.fakes import FakeEngine, filled, learning, page_of
+
+ITEMS = [
+    learning("r", "root", tags=["x"]),
+    learning("a1", "team:acme", tags=["x"]),
+    learning("a2", "team:acme"),
+    learning("t", "team:acme/agent:triage", tags=["x"]),
+    learning("n", "team:acme/agent:triage/service:nightly"),
+    learning("d", "user:dana"),
+]
+ACME = Namespace.parse("team:acme")
+
+
+@asynccontextmanager
+async def showing(qtbot, engine, filter: MetaFilter | None = None) -> AsyncIterator[NamespacePanel]:
+    """A panel in a window that gives it back every filter it asks for."""
+    panel = NamespacePanel()
+    qtbot.addWidget(panel)
+    panel.resize(288, 400)
+    panel.filters = []
+
+    def on_filter_wanted(wanted: MetaFilter) -> None:
+        panel.filters.append(wanted)
+        panel.show_filter(wanted)
+
+    panel.filter_wanted.connect(on_filter_wanted)
+    if filter is not None:
+        panel.show_filter(filter)
+    panel.set_engine(engine)
+    panel.show()
+    try:
+        yield panel
+    finally:
+        await panel.aclose()
+
+
+def rows(panel: NamespacePanel) -> dict[str, tuple[str, str]]:
+    model = panel.model
+    return {
+        str(name): (model.index_of(name, Column.HERE).data(), model.index_of(name, Column.ALL).data())
+        for name in panel.names()
+    }
+
+
+def row(panel: NamespacePanel, path: str) -> QModelIndex:
+    index = panel.model.index_of(Namespace.parse(path))
+    assert index.isValid()
+    return index
+
+
+def click(qtbot, panel: NamespacePanel, path: str) -> None:
+    index = row(panel, path)
+    panel.tree.scrollTo(index)
+    rect = panel.tree.visualRect(index)
+    place = QPoint(rect.left() + 40, rect.center().y())
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def choose_reach(panel: NamespacePanel, kind: str) -> None:
+    """As a person does in the box: the choice, and then its signal."""
+    at = panel.reach_box.findData(kind)
+    panel.reach_box.setCurrentIndex(at)
+    panel.reach_box.activated.emit(at)
+
+
+def selected(panel: NamespacePanel) -> list[str]:
+    return [index.data(Qt.ItemDataRole.UserRole) for index in panel.tree.selectionModel().selectedRows()]
+
+
+def is_open(panel: NamespacePanel, path: str) -> bool:
+    return panel.tree.isExpanded(row(panel, path))
+
+
+async def test_counts_of_everything(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        assert rows(panel) == {
+            "root": ("1", "5"),
+            "team:acme": ("2", "3"),
+            "team:acme/agent:triage": ("1", "1"),
+            "team:acme/agent:triage/service:nightly": ("1", "sandbox"),
+            "user:dana": ("1", "1"),
+        }
+        assert selected(panel) == []
+        assert is_open(panel, "team:acme/agent:triage"), "open to depth 2, so that depth 3 is seen"
+
+
+async def test_counts_obey_the_filter_but_not_its_reach(qtbot, until):
+    engine = await filled(ITEMS)
+    filter = MetaFilter(tags_any=["x"], reach=Reach.exact(Namespace.parse("user:dana")))
+    async with showing(qtbot, engine, filter) as panel:
+        await until(lambda: panel.model.is_counted)
+        assert rows(panel) == {
+            "root": ("1", "3"),
+            "team:acme": ("1", "2"),
+            "team:acme/agent:triage": ("1", "1"),
+            "team:acme/agent:triage/service:nightly": ("0", "sandbox"),
+            "user:dana": ("0", "0"),
+        }, "nodes with nothing under the filter stay"
+        assert engine.requests("namespaces") == [MetaFilter(tags_any=["x"]), MetaFilter()]
+        assert selected(panel) == ["user:dana"]
+
+
+async def test_one_click_sets_the_reach_in_words(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["x"])) as panel:
+        await until(lambda: panel.model.is_counted)
+        assert panel.reach_box.currentText() == "and everything below"
+        click(qtbot, panel, "team:acme")
+        choose_reach(panel, "inherit")
+        choose_reach(panel, "exact")
+        assert panel.filters == [
+            MetaFilter(tags_any=["x"], reach=reach)
+            for reach in (Reach.subtree(ACME), Reach.of(ACME), Reach.exact(ACME))
+        ]
+        assert selected(panel) == ["team:acme"]
+        assert panel.model.chosen == ACME
+        click(qtbot, panel, "team:acme")
+        assert len(panel.filters) == 3, "nothing new is asked for"
+
+
+async def test_the_box_alone_asks_for_nothing(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        choose_reach(panel, "exact")
+        assert panel.filters == []
+        click(qtbot, panel, "user:dana")
+        assert panel.filters == [MetaFilter(reach=Reach.exact(Namespace.parse("user:dana")))]
+
+
+async def test_the_box_follows_the_filter(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.show_filter(MetaFilter(reach=Reach.of(ACME)))
+        assert panel.reach_box.currentText() == "with its parents"
+        panel.show_filter(MetaFilter(reach=Reach(at=ACME, inherit=True, descendants=True)))
+        assert panel.reach_box.currentIndex() == -1, "none of the three"
+        panel.show_filter(MetaFilter(reach=Reach.exact(ACME)))
+        assert panel.reach_box.currentData() == "exact"
+        panel.show_filter(MetaFilter())
+        assert panel.reach_box.currentData() == "exact", "without a node it is what the next click means"
+        assert selected(panel) == []
+
+
+async def test_root_and_everything_below(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        click(qtbot, panel, "root")
+        assert panel.filters == [MetaFilter(reach=Reach.subtree(Namespace.ROOT))]
+        assert selected(panel) == ["root"]
+
+
+async def test_moving_the_reach_counts_nothing_again(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        click(qtbot, panel, "team:acme")
+        assert not panel.jobs.is_busy
+        assert len(engine.requests("namespaces")) == 1
+
+
+async def test_arrows_only_move_and_enter_or_space_choose(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.tree.setFocus()
+        panel.tree.setCurrentIndex(row(panel, "root"))
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+        assert panel.filters == []
+        assert selected(panel) == []
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+        assert selected(panel) == ["team:acme"]
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Space)
+        triage = Namespace.parse("team:acme/agent:triage")
+        assert panel.filters == [MetaFilter(reach=Reach.subtree(ACME)), MetaFilter(reach=Reach.subtree(triage))]
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Left)
+        assert not is_open(panel, "team:acme/agent:triage")
+        assert len(panel.filters) == 2
+
+
+async def test_chevron_opens_without_choosing(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        rect = panel.tree.visualRect(row(panel, "team:acme"))
+        chevron = QPoint(rect.left() - 7, rect.center().y())
+        qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=chevron)
+        assert not is_open(panel, "team:acme")
+        assert panel.filters == []
+
+
+async def test_what_is_open_and_current_stays_through_counts(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.tree.collapse(row(panel, "team:acme/agent:triage"))
+        panel.tree.setCurrentIndex(row(panel, "user:dana"))
+        await engine.store(learning("b", "team:acme/agent:billing/user:b"))
+        await engine.store(learning("z", "agent:first"))
+        panel.refresh()
+        await until(lambda: len(panel.names()) == 8)
+        assert not is_open(panel, "team:acme/agent:triage")
+        assert is_open(panel, "team:acme/agent:billing")
+        assert panel.tree.currentIndex().data() == "user:dana"
+        panel.show_filter(MetaFilter(kinds=[ItemKind.DOCUMENT]))
+        await until(lambda: rows(panel)["root"] == ("0", "0"))
+        assert not is_open(panel, "team:acme/agent:triage")
+
+
+async def test_rows_that_come_above_do_not_scroll(qtbot, until):
+    engine = await filled([learning(f"i{at}", f"team:t{at:02}") for at in range(60)])
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.tree.scrollTo(row(panel, "team:t40"), panel.tree.ScrollHint.PositionAtTop)
+        top = panel.tree.visualRect(row(panel, "team:t40")).top()
+        for at in range(5):
+            await engine.store(learning(f"new {at}", f"agent:n{at}"))
+        panel.refresh()
+        await until(lambda: len(panel.names()) == 66)
+        assert panel.tree.visualRect(row(panel, "team:t40")).top() == top
+
+
+async def test_nodes_that_are_gone_from_everywhere_go(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        await engine.forget(ForgetTarget(filter=MetaFilter(reach=Reach.subtree(Namespace.parse("user:dana")))))
+        panel.show_filter(MetaFilter(tags_any=["x"]))
+        await until(lambda: rows(panel)["root"] == ("1", "3"))
+        assert "user:dana" in rows(panel), "not known to be gone yet"
+        panel.refresh()
+        await until(lambda: "user:dana" not in rows(panel))
+
+
+async def test_a_node_of_the_filter_has_a_row_even_if_nothing_is_there(qtbot, until):
+    at = Namespace.parse("team:acme/agent:gone")
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(reach=Reach.subtree(at))) as panel:
+        await until(lambda: panel.model.is_counted)
+        assert rows(panel)[str(at)] == ("0", "0")
+        assert selected(panel) == [str(at)]
+
+
+async def test_truncated_counts_keep_what_they_did_not_reach(qtbot, until):
+    engine = FakeEngine()
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+
+        async def answer(filter: MetaFilter, scan_limit: int = 0):
+            return page_of(Facet.NAMESPACE, pages.pop(0), truncated=True, total=12)
+
+        pages = [{"team:a": 12}, {"team:b": 12}]
+        engine.namespaces = answer
+        panel.refresh()
+        await until(lambda: rows(panel).get("team:a") == ("12+", "12+"))
+        panel.refresh()
+        await until(lambda: rows(panel).get("team:b") == ("12+", "12+"))
+        assert rows(panel)["team:a"] == ("0+", "0+")
+
+
+async def test_counting_everything(qtbot, until):
+    engine = await filled([learning(f"item {at}", "team:a") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: panel.model.is_counted)
+        panel.count_all()
+        await until(lambda: rows(panel)["team:a"] == ("30", "30"))
+
+
+async def test_the_newer_filter_wins(qtbot, until):
+    engine = await filled(ITEMS)
+    slow = engine.hold("namespaces", lambda filter: filter.tags_any == ["x"], stubborn=True)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.show_filter(MetaFilter(tags_any=["x"]))
+        await until(lambda: slow.waiting)
+        panel.show_filter(MetaFilter(tags_any=["none"]))
+        await until(lambda: rows(panel)["root"] == ("0", "0"))
+        slow.open()
+        await until(lambda: not slow.waiting)
+        await panel.aclose()
+        assert rows(panel)["root"] == ("0", "0")
+
+
+async def test_a_failure_leaves_the_old_counts(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        failures = []
+        panel.failed.connect(failures.append)
+        await until(lambda: panel.model.is_counted)
+        engine.fail("namespaces", Unavailable("no answer"))
+        panel.show_filter(MetaFilter(tags_any=["x"]))
+        await until(lambda: failures)
+        assert failures == [Unavailable("no answer")]
+        assert rows(panel)["root"] == ("1", "5")
+        assert panel.model.is_stale
+        engine.mend()
+        panel.refresh()
+        await until(lambda: rows(panel)["root"] == ("1", "3"))
+        assert not panel.model.is_stale
+
+
+async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.set_engine(None)
+        assert rows(panel) == {"root": ("", "")}
+        panel.set_engine(await filled([learning("o", "user:other")]))
+        await until(lambda: list(rows(panel)) == ["root", "user:other"])
+
+
+async def test_columns_grow_with_their_numbers_and_end_where_their_heads_end(qtbot, until):
+    engine = FakeEngine()
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        width = panel.tree.columnWidth(Column.ALL)
+        pages = page_of(Facet.NAMESPACE, {"team:a": 123_456_789})
+
+        async def answer(filter: MetaFilter, scan_limit: int = 0):
+            return pages
+
+        engine.namespaces = answer
+        panel.refresh()
+        await until(lambda: "team:a" in rows(panel))
+        assert panel.tree.columnWidth(Column.ALL) > width
+        head = panel.tree.header()
+        assert head.sectionViewportPosition(Column.ALL) + head.sectionSize(Column.ALL) == panel.tree.viewport().width()
+        assert panel.tree.visualRect(row(panel, "root")).height() == theme().row_height("treeRow")

@@ -1,0 +1,872 @@
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, timedelta, timezone
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QTextDocument
+from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import (
+    ActorRef,
+    Conversation,
+    Document,
+    DocumentBody,
+    EngineFailure,
+    ForgetTarget,
+    GetRequest,
+    Hit,
+    ItemId,
+    ItemKind,
+    Learning,
+    LearningKind,
+    ListRequest,
+    MemoryEngine,
+    MemoryMeta,
+    MetaFilter,
+    Namespace,
+    Reach,
+    Role,
+    SourceKind,
+    SourceRef,
+    StoreItem,
+    Timestamp,
+    ToolCallRef,
+    Turn,
+    TurnRange,
+    dump_item,
+    parse_item,
+)
+from explorer.contract.query import Exported
+from explorer.ui.theme import theme
+from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, ItemViewer
+from explorer.ui.viewer_parts.ink import MAX_LINE, broken_lines
+from explorer.ui.viewer_parts.json_text import pretty
+from explorer.ui.viewer_parts.link_dialog import LinkDialog
+from explorer.ui.viewer_parts.marks import marked
+from tests.conftest import SAMPLE_ITEMS, Until
+from tests.fakes import FakeEngine, filled
+
+NODE = "team:acme/agent:triage"
+JUNE = Timestamp(2026, 6, 30, tzinfo=UTC)
+EVIL = '<img src="http://127.0.0.1:1/p.png"><b>Erase done</b>'
+
+
+class WithoutExport(FakeEngine):
+    """An engine that lists and gets, and exports nothing."""
+
+    async def get_items(self, req: GetRequest) -> list[Exported]:
+        return await MemoryEngine.get_items(self, req)
+
+    async def export(self, req: ListRequest) -> Any:
+        return await MemoryEngine.export(self, req)
+
+
+def built(qtbot: QtBot, engine: MemoryEngine | None, zone: Any = UTC) -> ItemViewer:
+    viewer = ItemViewer(zone=zone)
+    pane = QWidget()
+    column = QVBoxLayout(pane)
+    column.addWidget(viewer.header)
+    column.addWidget(viewer, 1)
+    # Kept to the end of the test: a widget that is garbage before may be collected, and so deleted, in another thread.
+    qtbot.addWidget(pane, before_close_func=lambda _, kept=(pane, viewer): None)
+    pane.resize(464, 540)
+    pane.show()
+    viewer.set_engine(engine)
+    return viewer
+
+
+async def hit_of(engine: FakeEngine, item: StoreItem) -> Hit:
+    await engine.store(item)
+    return Hit.of_item(item.fingerprint(), item)
+
+
+async def shown(viewer: ItemViewer, hit: Hit, until: Until) -> None:
+    viewer.show_hit(hit)
+    await until(lambda: not viewer.jobs.is_busy)
+
+
+async def opened(qtbot: QtBot, until: Until, item: StoreItem, zone: Any = UTC) -> ItemViewer:
+    """A viewer that shows `item`."""
+    engine = FakeEngine()
+    viewer = built(qtbot, engine, zone)
+    await shown(viewer, await hit_of(engine, item), until)
+    return viewer
+
+
+async def choose(viewer: ItemViewer, segment: str, until: Until) -> None:
+    viewer.segments.button(segment).click()
+    await until(lambda: not viewer.jobs.is_busy)
+
+
+def page_text(viewer: ItemViewer) -> str:
+    """What the page that is seen says."""
+    page: Any = viewer.pages.currentWidget()
+    if page is viewer.card:
+        return f"{viewer.card.statement.toPlainText()}\n{viewer.card.evidence.toPlainText()}".strip()
+    return str(page.toPlainText()).replace("\u202f", "")
+
+
+def values(viewer: ItemViewer, grid: Any, key: str) -> list[str]:
+    return [button.drawn for button in grid.buttons(key)]
+
+
+def meta(**more: Any) -> MemoryMeta:
+    return MemoryMeta(namespace=Namespace.parse(NODE), **more)
+
+
+def talk(*turns: tuple[str, str], **more: Any) -> Conversation:
+    return Conversation(turns=[Turn(role=Role(role), text=text) for role, text in turns], **more)
+
+
+def note(body: str, **more: Any) -> Document:
+    return Document(body=DocumentBody(text=body), **more)
+
+
+@pytest.fixture
+def listener() -> Iterator[Callable[[], bool]]:
+    """A listening socket; the fixture tells whether anybody has connected, and its port is `.port`."""
+    server = socket.create_server(("127.0.0.1", 0))
+    server.setblocking(False)
+
+    def was_asked() -> bool:
+        try:
+            server.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    was_asked.port = server.getsockname()[1]  # type: ignore[attr-defined]
+    yield was_asked
+    server.close()
+
+
+# What is shown
+
+
+async def test_nothing_selected(qtbot: QtBot) -> None:
+    viewer = built(qtbot, FakeEngine())
+    assert not viewer.empty.isHidden()
+    assert viewer.content.isHidden()
+    assert not viewer.copy_button.isEnabled()
+
+
+async def test_conversation_as_turns(qtbot: QtBot, until: Until) -> None:
+    item = Conversation(
+        turns=[
+            Turn(role=Role.USER, text="Two lines\nhere", at=Timestamp(2026, 6, 30, 14, 31, tzinfo=UTC)),
+            Turn(
+                role=Role.ASSISTANT,
+                text="I will look.",
+                at=Timestamp(2026, 6, 30, 14, 32, tzinfo=UTC),
+                tool_calls=[ToolCallRef(name="crm.lookup", id="call-7"), ToolCallRef(name="ledger")],
+            ),
+            Turn(role=Role.TOOL, text='{"order": 4812}'),
+            Turn(role=Role.SYSTEM, text="stop", at=Timestamp(2026, 7, 1, 9, 0, tzinfo=UTC)),
+        ],
+        meta=meta(thread_id="helpdesk/4812"),
+    )
+    viewer = await opened(qtbot, until, item, timezone(timedelta(hours=2)))
+    assert viewer.title.text == "Two lines here"
+    assert page_text(viewer).split("\n") == [
+        "",
+        "user",
+        "30 Jun 2026",
+        "16:31",
+        "Two lines",
+        "here",
+        "assistant",
+        "16:32",
+        "I will look.",
+        "→ crm.lookup (call-7)",
+        "→ ledger",
+        "tool",
+        '{"order": 4812}',
+        "system",
+        "1 Jul 2026",
+        "11:00",
+        "stop",
+        "",
+    ]
+    assert values(viewer, viewer.pairs, "thread") == ["helpdesk/4812"]
+    assert viewer.foot.isHidden()
+    await viewer.aclose()
+
+
+async def test_learning_as_a_card(qtbot: QtBot, until: Until) -> None:
+    item = Learning(
+        text="Refunds above 200 EUR need a second approval",
+        kind=LearningKind.CORRECTION,
+        confidence=0.92,
+        evidence="We paid 240 EUR back\nwithout asking.",
+        meta=meta(thread_id="helpdesk/4790", turns=TurnRange(first=6, last=6)),
+    )
+    viewer = await opened(qtbot, until, item)
+    assert viewer.pages.currentWidget() is viewer.card
+    assert viewer.title.text == item.text
+    assert viewer.confidence_row.kind is LearningKind.CORRECTION
+    assert viewer.confidence_row.confidence == 0.92
+    assert page_text(viewer) == "“We paid 240 EUR back\nwithout asking.”"
+    assert viewer.card.thread_label.text == "from thread helpdesk/4790, turn 6"
+    assert viewer.card.statement_box.isHidden()  # the title says it all
+    with qtbot.waitSignal(viewer.filter_wanted, timeout=1_000) as wanted:
+        qtbot.mouseClick(viewer.card.thread_button, Qt.MouseButton.LeftButton)
+    assert wanted.args == ["thread_id", "helpdesk/4790"]
+    await viewer.aclose()
+
+
+async def test_a_long_learning_is_read_below_its_title(qtbot: QtBot, until: Until) -> None:
+    item = Learning(text="All of this is to be read. " * 60, kind=LearningKind.FACT, confidence=0.5, meta=meta())
+    viewer = await opened(qtbot, until, item)
+    assert page_text(viewer) == item.text.strip()
+    assert viewer.card.evidence_box.isHidden()
+    await viewer.aclose()
+
+
+async def test_markdown_is_read_as_such(qtbot: QtBot, until: Until) -> None:
+    body = "# Head\n\nSome *text*.\n\n- one\n- two\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```\n\n> said\n"
+    item = note(body, title="T")
+    viewer = await opened(qtbot, until, item)
+    assert viewer.pages.currentWidget() is viewer.read_view
+    lines = [line for line in page_text(viewer).split("\n") if line]
+    assert lines == ["Head", "Some text.", "•\tone", "•\ttwo", "A", "B", "1", "2", "code", "said"]
+    assert viewer.title.text == "T"
+    await viewer.aclose()
+
+
+@pytest.mark.parametrize(
+    ("mime", "path", "as_markdown"),
+    [
+        ("text/markdown", None, True),
+        ("text/markdown; charset=utf-8", "/a.py", True),
+        (None, None, True),
+        (None, "/srv/notes.md", True),
+        (None, "/srv/tool.py", False),
+        ("text/x-python", None, False),
+        ("application/json", None, False),
+        ("text/plain", "/a.md", False),
+    ],
+)
+async def test_only_markdown_is_read_as_markdown(
+    qtbot: QtBot, until: Until, mime: str | None, path: str | None, as_markdown: bool
+) -> None:
+    viewer = await opened(qtbot, until, note("# One\n\n*two*", mime=mime, meta=meta(file_path=path)))
+    assert (viewer.pages.currentWidget() is viewer.read_view) is as_markdown
+    assert page_text(viewer) == ("One\ntwo" if as_markdown else "# One\n\n*two*")
+    await viewer.aclose()
+
+
+async def test_metadata_above_the_text_filters(qtbot: QtBot, until: Until) -> None:
+    item = note(
+        "text",
+        mime="text/plain",
+        meta=meta(file_path="/srv/a & b.md", language="en", tags=["R&D", EVIL], observed_at=JUNE),
+    )
+    viewer = await opened(qtbot, until, item)
+    wanted: list[tuple[str, object]] = []
+    viewer.filter_wanted.connect(lambda field, value: wanted.append((field, value)))
+    for key in ("file", "node", "language", "tags"):
+        for button in viewer.pairs.buttons(key):
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert wanted == [
+        ("file_path", "/srv/a & b.md"),
+        ("reach", Namespace.parse(NODE)),
+        ("language", "en"),
+        ("tags_any", "R&D"),
+        ("tags_any", EVIL),
+    ]
+    assert values(viewer, viewer.pairs, "node") == ["team:acme / agent:triage"]
+    assert values(viewer, viewer.pairs, "observed") == ["30 Jun 2026, 00:00 UTC"]
+    (observed,) = viewer.pairs.buttons("observed")
+    assert observed.focusPolicy() is Qt.FocusPolicy.NoFocus
+    assert "2026-06-30 00:00:00 UTC" in observed.toolTip()
+    await viewer.aclose()
+
+
+async def test_metadata_page_has_every_field(qtbot: QtBot, until: Until) -> None:
+    full = meta(
+        workspace="/w",
+        folder="/w/f",
+        file_path="/w/f/a.md",
+        language="en",
+        repo="o/r",
+        commit="c0ffee",
+        url="https://a.test",
+        thread_id="t/1",
+        turns=TurnRange(first=0, last=4),
+        agent_id="triage",
+        tool_call=ToolCallRef(name="crm", id="call-7"),
+        source=SourceRef(kind=SourceKind.GITHUB, id="o/r"),
+        tags=["a", "b"],
+        observed_at=Timestamp(2026, 6, 30, tzinfo=UTC),
+        derive=False,
+        observed_actor=ActorRef(id="user:dana", name="Dana"),
+    )
+    item = Learning(text="x", kind=LearningKind.FACT, confidence=0.5, meta=full)
+    viewer = await opened(qtbot, until, item)
+    await choose(viewer, METADATA, until)
+    wanted: dict[str, object] = {}
+    viewer.filter_wanted.connect(wanted.__setitem__)
+    grid = viewer.metadata
+    for label, buttons in grid._pairs:
+        for button in buttons:
+            if button.value.field:
+                button.click()
+        assert buttons, label.text()
+    assert wanted == {
+        "kinds": ItemKind.LEARNING,
+        "reach": full.namespace,
+        "workspace": "/w",
+        "folder": "/w/f",
+        "file_path": "/w/f/a.md",
+        "language": "en",
+        "repo": "o/r",
+        "commit": "c0ffee",
+        "url": "https://a.test",
+        "thread_id": "t/1",
+        "turns": TurnRange(first=0, last=4),
+        "agent_id": "triage",
+        "tool_call": "crm",
+        "sources": SourceKind.GITHUB,
+        "source_id": "o/r",
+        "tags_any": "b",
+    }
+    assert set(wanted) <= set(MetaFilter.model_fields)
+    assert values(viewer, grid, "tool call id") == ["call-7"]
+    assert values(viewer, grid, "derive") == ["no, nothing is to be derived from it"]
+    assert values(viewer, grid, "observed by") == ["user:dana"]
+    assert values(viewer, grid, "id") == [item.fingerprint()]
+    assert values(viewer, grid, "fingerprint") == ["the id is that of the content"]
+    await viewer.aclose()
+
+
+async def test_raw_is_the_stored_item(qtbot: QtBot, until: Until) -> None:
+    item = Learning(
+        text='quotes " and \\ and {} [] , : \n tab\t ünïcode',
+        kind=LearningKind.OTHER,
+        confidence=0.33333334,
+        evidence="",
+        meta=meta(observed_at=Timestamp.parse("2026-06-30T14:42:05.123456789Z")),
+    )
+    viewer = await opened(qtbot, until, item)
+    await choose(viewer, RAW, until)
+    raw = viewer.raw_view.toPlainText()
+    assert parse_item(raw) == item
+    assert list(json.loads(raw)) == ["type", "text", "kind", "confidence", "evidence", "meta"]
+    assert '"confidence": 0.33333334,' in raw
+    assert raw == pretty(dump_item(item))
+    await viewer.aclose()
+
+
+def test_pretty_changes_nothing_but_white_space() -> None:
+    compact = '{"a":[],"b":{},"c":[1,{"d":1e-7}],"e":"x: [,] \\" {","f":null}'
+    assert pretty(compact) == (
+        '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": 1e-7\n    }\n  ],\n'
+        '  "e": "x: [,] \\" {",\n  "f": null\n}'
+    )
+
+
+async def test_copying_is_exact(qtbot: QtBot, until: Until) -> None:
+    item = note("before\0after\u202e" + "x" * 100_000, title="T", mime="text/plain", meta=meta())
+    viewer = await opened(qtbot, until, item)
+    actions = {action.text(): action for action in viewer.copy_button.menu().actions()}
+    clipboard = QGuiApplication.clipboard()
+    actions["Copy text"].trigger()
+    assert clipboard.text() == item.render_text()
+    actions["Copy as JSON"].trigger()
+    assert clipboard.text() == dump_item(item)
+    actions["Copy id"].trigger()
+    assert clipboard.text() == item.fingerprint()
+    await viewer.aclose()
+
+
+# When the engine is late, gone, or gives less
+
+
+async def test_newer_choice_wins_over_a_late_answer(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    first, second = await hit_of(engine, talk(("user", "first"))), await hit_of(engine, talk(("user", "second")))
+    gate = engine.hold("get_items", lambda req: req.ids == [first.id], stubborn=True)
+    viewer = built(qtbot, engine)
+    viewer.show_hit(first)
+    await until(lambda: gate.waiting)
+    viewer.show_hit(second)
+    await until(lambda: "second" in page_text_or_none(viewer))
+    gate.open()
+    await until(lambda: not viewer.jobs.is_busy)
+    assert viewer.title.text == "second"
+    assert "first" not in page_text(viewer)
+    await viewer.aclose()
+
+
+def page_text_or_none(viewer: ItemViewer) -> str:
+    return "" if viewer.pages.currentWidget() is viewer.blank else page_text(viewer)
+
+
+async def test_the_old_text_never_stands_under_the_new_title(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    first, second = await hit_of(engine, talk(("user", "first"))), await hit_of(engine, talk(("user", "second")))
+    viewer = built(qtbot, engine)
+    await shown(viewer, first, until)
+    engine.hold("get_items")
+    viewer.show_hit(second)
+    assert viewer.title.text == "second"
+    assert viewer.pages.currentWidget() is viewer.blank
+    await viewer.aclose()
+
+
+async def test_until_the_item_is_here_its_hit_is_read(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    hit = await hit_of(engine, talk(("user", "one"), ("assistant", "two")))
+    gate = engine.hold("get_items")
+    viewer = built(qtbot, engine)
+    viewer.show_hit(hit)
+    await until(lambda: page_text_or_none(viewer) == "user: one\nassistant: two")
+    assert viewer.pages.currentWidget() is viewer.plain_view
+    viewer.segments.button(RAW).click()
+    assert '"score": 0.0' in page_text(viewer)
+    assert viewer.note_label.text().startswith("Still reading")
+    gate.open()
+    await until(lambda: '"type": "conversation"' in page_text(viewer))
+    viewer.segments.button(READ).click()
+    assert viewer.pages.currentWidget() is viewer.read_view
+    await viewer.aclose()
+
+
+async def test_an_item_that_is_gone_stays_readable(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    hit = await hit_of(engine, talk(("user", "still here")))
+    await engine.forget(ForgetTarget(ids=[hit.id]))
+    viewer = built(qtbot, engine)
+    await shown(viewer, hit, until)
+    assert viewer.banner.sentence == "This item is no longer stored."
+    assert page_text(viewer) == "user: still here"
+    await viewer.aclose()
+
+
+async def test_an_item_deleted_while_open_stays_readable(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    hit = await hit_of(engine, talk(("user", "still here")))
+    viewer = built(qtbot, engine)
+    await shown(viewer, hit, until)
+    await engine.forget(ForgetTarget(ids=[hit.id]))
+    viewer.refresh()
+    await until(lambda: viewer.banner.sentence)
+    assert "still here" in page_text(viewer)
+    await viewer.aclose()
+
+
+async def test_an_item_in_a_sandbox_is_found(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    inside = MemoryMeta(namespace=Namespace.parse("team:a/service:nightly"))
+    viewer = built(qtbot, engine)
+    await shown(viewer, await hit_of(engine, talk(("user", "inside"), meta=inside)), until)
+    assert viewer.item is not None
+    assert viewer.banner.sentence == ""
+    (req,) = engine.requests("get_items")
+    assert req.reach == Reach.exact(inside.namespace)
+    await viewer.aclose()
+
+
+async def test_without_export_the_hit_is_shown_and_that_is_said(qtbot: QtBot, until: Until) -> None:
+    engine = WithoutExport()
+    item = talk(("user", "one"), ("assistant", "two"))
+    hit = await hit_of(engine, item)
+    viewer = built(qtbot, engine)
+    await shown(viewer, hit.model_copy(update={"text": "user: on"}), until)  # a listing may cut texts
+    assert page_text(viewer) == "user: one\nassistant: two"
+    assert viewer.banner.sentence == ""
+    await choose(viewer, RAW, until)
+    assert json.loads(viewer.raw_view.toPlainText())["text"] == "user: one\nassistant: two"
+    assert "does not export" in viewer.note_label.text()
+    await viewer.aclose()
+
+
+async def test_an_item_of_which_only_a_part_is_held_is_not_gone(qtbot: QtBot, until: Until) -> None:
+    class Partial(FakeEngine):
+        async def get_items(self, req: GetRequest) -> list[Exported]:
+            return []
+
+    engine = Partial()
+    viewer = built(qtbot, engine)
+    await shown(viewer, await hit_of(engine, talk(("user", "one"))), until)
+    assert viewer.banner.sentence == ""
+    await choose(viewer, RAW, until)
+    assert "only a part" in viewer.note_label.text()
+    await viewer.aclose()
+
+
+async def test_failure_shows_what_is_known_and_offers_retry(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    hit = await hit_of(engine, talk(("user", "one")))
+    error = EngineFailure("disk")
+    engine.fail("get_items", error)
+    viewer = built(qtbot, engine)
+    failed: list[object] = []
+    viewer.failed.connect(failed.append)
+    await shown(viewer, hit, until)
+    assert failed == [error]
+    assert viewer.banner.sentence == "The engine failed: disk."
+    assert page_text(viewer) == "user: one"
+    engine.mend()
+    retry = viewer.banner.findChild(QPushButton, "bannerActionButton")
+    assert isinstance(retry, QPushButton)
+    qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
+    await until(lambda: viewer.item is not None)
+    assert viewer.banner.sentence == ""
+    await viewer.aclose()
+
+
+async def test_choosing_the_same_item_again_leaves_it_where_it_is(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    hit = await hit_of(engine, note("line\n\n" * 500, mime="text/plain"))
+    viewer = built(qtbot, engine)
+    await shown(viewer, hit, until)
+    bar = viewer.plain_view.verticalScrollBar()
+    bar.setValue(40)
+    await shown(viewer, hit, until)
+    assert bar.value() == 40
+    assert len(engine.requests("get_items")) == 1
+    await viewer.aclose()
+
+
+# Stored text is data
+
+
+async def test_html_stays_text_wherever_it_stands(qtbot: QtBot, until: Until) -> None:
+    for item in (
+        Learning(text=EVIL, kind=LearningKind.FACT, confidence=0.5, evidence=EVIL, meta=meta(tags=[EVIL])),
+        talk(("user", EVIL), ("tool", EVIL), meta=meta(tags=[EVIL], agent_id=EVIL)),
+        note(EVIL, title=EVIL, meta=meta(tags=[EVIL], file_path=EVIL)),
+        note(EVIL, title=EVIL, mime="text/html", meta=meta()),
+    ):
+        viewer = await opened(qtbot, until, item)
+        assert viewer.title.text == EVIL
+        assert "<img" not in viewer.title.toolTip()
+        assert EVIL in page_text(viewer)
+        for grid in (viewer.pairs, viewer.card.pairs):
+            for button in grid.buttons("tags"):
+                assert button.drawn == EVIL
+                assert "<img" not in button.toolTip()
+        await choose(viewer, RAW, until)
+        assert EVIL.replace('"', '\\"') in page_text(viewer)
+        await viewer.aclose()
+
+
+async def test_no_address_in_a_stored_text_is_ever_asked(qtbot: QtBot, until: Until, listener: Any) -> None:
+    url = f"http://127.0.0.1:{listener.port}/p.png"
+    body = (
+        f'<img src="{url}">\n\n![x]({url})\n\n![y](file:///etc/passwd)\n\n![z](data:image/png;base64,iVBORw0KGgo=)\n\n'
+        f'[![x]({url})]({url})\n\n<link rel=stylesheet href="{url}"> <iframe src="{url}"></iframe>\n\n'
+        f"| ![x]({url}) |\n|---|\n| ![x]({url}) |\n\n[ref]: {url}\n![ref]"
+    )
+    tags = [f'<img src="{url}">']
+    for item in (
+        note(body, title=f'<img src="{url}">', meta=meta(tags=tags)),
+        talk(("user", body), meta=meta(tags=tags)),
+        Learning(text=body, kind=LearningKind.FACT, confidence=0.5, evidence=body, meta=meta(tags=tags)),
+    ):
+        viewer = await opened(qtbot, until, item)
+        for segment in (READ, RAW, METADATA, READ):
+            await choose(viewer, segment, until)
+            assert not viewer.grab().isNull()
+        if isinstance(item, Document):
+            assert page_text(viewer).count(f"image not loaded: {url}") == 5
+            assert "image not loaded: file:///etc/passwd" in page_text(viewer)
+        assert "<img" not in viewer.title.toolTip()
+        await viewer.aclose()
+    assert not listener()
+
+
+async def test_the_reader_loads_nothing(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("text"))
+    for name in ("http://127.0.0.1:1/p.png", "file:///etc/passwd", "/etc/passwd", ":/any"):
+        kind = QTextDocument.ResourceType.ImageResource.value
+        assert bytes(viewer.read_view.document().resource(kind, QUrl(name))) == b""
+    assert viewer.read_view.source().isEmpty()
+    await viewer.aclose()
+
+
+def anchors(viewer: ItemViewer) -> list[str]:
+    found = []
+    block = viewer.read_view.document().begin()
+    while block.isValid():
+        for fragment in block:
+            form = fragment.fragment().charFormat()
+            if form.isAnchor():
+                found.append(form.anchorHref())
+        block = block.next()
+    return found
+
+
+async def test_links_show_their_target_and_only_three_schemes_are_links(qtbot: QtBot, until: Until) -> None:
+    body = (
+        "[portal](https://intranet.example/refunds) [js](javascript:alert(1)) [f](file:///etc/passwd) "
+        "<https://plain.example/> [mail](mailto:a@b.test)"
+    )
+    viewer = await opened(qtbot, until, note(body))
+    assert anchors(viewer) == ["https://intranet.example/refunds", "https://plain.example/", "mailto:a@b.test"]
+    said = page_text(viewer)
+    assert "portal  https://intranet.example/refunds" in said
+    assert "js  javascript:alert(1)" in said
+    assert said.count("https://plain.example/") == 1
+    await viewer.aclose()
+
+
+async def test_a_link_opens_only_after_its_target_was_shown(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("[portal](https://intranet.example/a?b=c)"))
+    went: list[str] = []
+    viewer.open_url = lambda url: went.append(url.toString())
+    for button, expected in (("cancelButton", []), ("openButton", ["https://intranet.example/a?b=c"])):
+        viewer.read_view.anchorClicked.emit(QUrl("https://intranet.example/a?b=c"))
+        dialog = viewer.findChild(LinkDialog)
+        assert isinstance(dialog, LinkDialog)
+        await until(dialog.isVisible)
+        assert dialog.target_view.toPlainText() == "https://intranet.example/a?b=c"
+        assert dialog.cancel_button.isDefault()
+        pressed = dialog.findChild(QPushButton, button)
+        assert isinstance(pressed, QPushButton)
+        qtbot.mouseClick(pressed, Qt.MouseButton.LeftButton)
+        await until(lambda: not viewer.jobs.is_busy)
+        await until(lambda: viewer.findChild(LinkDialog) is None)
+        assert went == expected
+    for refused in ("javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "relative"):
+        viewer.read_view.anchorClicked.emit(QUrl(refused))
+        assert not viewer.jobs.is_busy
+    assert viewer.read_view.toPlainText().startswith("portal")  # it went nowhere itself
+    await viewer.aclose()
+
+
+async def test_an_address_is_shown_as_it_will_be_used(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("x"))
+    dialog = LinkDialog(QUrl("https://\u0430pple.example/\u202egnp.exe"), viewer)  # a Cyrillic a, and RLO
+    assert dialog.target_view.toPlainText() == "https://xn--pple-43d.example/%E2%80%AEgnp.exe"
+    await viewer.aclose()
+
+
+async def test_what_is_not_seen_is_marked(qtbot: QtBot, until: Until) -> None:
+    odd = "before\0after \x1b[31m \u202eevil\u202c \u200bzero \ufffc \ufdd0 \u2028line"
+    viewer = await opened(qtbot, until, talk(("user", odd)))
+    said = page_text(viewer)
+    for name in ("NUL", "ESC", "RLO", "PDF", "ZWSP", "U+FFFC", "U+FDD0", "LSEP"):
+        assert name in said
+    assert all(hidden not in said for hidden in "\0\x1b\u202e\u200b\u2028")
+    assert "beforeNULafter" in said
+    assert viewer.full_text() == f"user: {odd}"
+    marks = mark_formats(viewer)
+    assert marks == {theme().color("caution").name()}
+    await viewer.aclose()
+
+
+def mark_formats(viewer: ItemViewer) -> set[str]:
+    """The colours of everything with a ground of its own."""
+    found = set()
+    block = viewer.read_view.document().begin()
+    while block.isValid():
+        for fragment in block:
+            form = fragment.fragment().charFormat()
+            if form.background().style() != Qt.BrushStyle.NoBrush:
+                found.add(form.foreground().color().name())
+        block = block.next()
+    return found
+
+
+def test_marks_leave_alone_what_shapes_letters() -> None:
+    persian = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert marked(persian) == persian
+    assert marked("\U0001f469\u200d\U0001f4bb \u2764\ufe0f") == "\U0001f469\u200d\U0001f4bb \u2764\ufe0f"
+    assert marked("pass\u200dword\ttab\nline\rend") == "pass⟦ZWJ⟧word\ttab\nline⟦CR⟧end"
+    assert marked("\ud83d!") == "⟦half of a pair⟧!"
+
+
+async def test_right_to_left_text_keeps_its_letters(qtbot: QtBot, until: Until) -> None:
+    text = "أين المبلغ المسترد للطلب 4655 في /home/u/x؟"
+    viewer = await opened(qtbot, until, talk(("user", text)))
+    assert text in page_text(viewer)
+    block = viewer.read_view.document().findBlock(viewer.read_view.toPlainText().index(text))
+    assert block.textDirection() is Qt.LayoutDirection.RightToLeft
+    viewer.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    assert not viewer.grab().isNull()
+    await viewer.aclose()
+
+
+# Long texts
+
+
+def test_long_lines_are_broken_wherever_a_piece_ends() -> None:
+    n = MAX_LINE
+    whole = "a" * (2 * n + 500) + "\n" + "b" * n + "\n\n" + "c" * (n + 1)
+    out, begun = "", 0
+    for start in range(0, len(whole), 700):
+        piece, begun = broken_lines(whole[start : start + 700], begun)
+        out += piece
+    assert out == broken_lines(whole)[0]
+    assert max(map(len, out.split("\n"))) == MAX_LINE
+    assert out.replace("\n", "") == whole.replace("\n", "")
+    assert [len(line) for line in out.split("\n")] == [n, n, 500, n, 0, n, 1]
+
+
+def test_long_lines_of_words_are_broken_between_them() -> None:
+    out, _ = broken_lines("word " * 5_000)
+    assert all(line.endswith("word ") for line in out.split("\n"))
+    assert out.replace("\n", "") == "word " * 5_000
+
+
+@pytest.mark.limit_s(60)
+async def test_five_megabytes_on_one_line(qtbot: QtBot, until: Until) -> None:
+    item = note("QUJD" * 1_250_000, mime="text/plain", meta=meta())
+    engine = FakeEngine()
+    hit = await hit_of(engine, item)
+    viewer = built(qtbot, engine)
+    await shown(viewer, hit, until)
+    written = len(page_text(viewer).replace("\n", ""))
+    assert FIRST_CHARS <= written < 2 * FIRST_CHARS
+    assert "of 5.0" in viewer.note_label.text()
+    assert "long lines are broken" in viewer.note_label.text()
+    assert viewer.rest_button.text() == LOAD
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    assert viewer.rest_button.text() == "Stop"
+    await until(lambda: not viewer.jobs.is_busy, timeout_s=50)
+    assert page_text(viewer).replace("\n", "") == item.body.text
+    assert viewer.rest_button.isHidden()
+    assert viewer.full_text() == item.body.text
+    await viewer.aclose()
+
+
+async def test_loading_the_rest_can_be_stopped(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("line of text\n" * 200_000, mime="text/plain", meta=meta()))
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy)
+    assert viewer.rest_button.text() == LOAD
+    assert not viewer.rest_button.isHidden()
+    await viewer.aclose()
+
+
+@pytest.mark.limit_s(60)
+async def test_two_thousand_turns(qtbot: QtBot, until: Until) -> None:
+    item = talk(*[("user" if at % 2 else "assistant", f"turn number {at}") for at in range(2_000)])
+    viewer = await opened(qtbot, until, item)
+    said = page_text(viewer)
+    assert "turn number 199\n" in said
+    assert "turn number 300" not in said
+    assert viewer.note_label.text().replace("\u202f", " ") == "200 of 2 000 turns"
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy, timeout_s=50)
+    said = page_text(viewer)
+    assert all(f"turn number {at}\n" in said for at in range(2_000))
+    assert viewer.foot.isHidden()
+    await viewer.aclose()
+
+
+async def test_a_long_turn_goes_on_in_its_own_cell(qtbot: QtBot, until: Until) -> None:
+    item = Conversation(
+        turns=[
+            Turn(role=Role.USER, text="x " * 50_000 + "END", tool_calls=[ToolCallRef(name="after")]),
+            Turn(role=Role.ASSISTANT, text="short"),
+        ],
+    )
+    viewer = await opened(qtbot, until, item)
+    while not viewer.rest_button.isHidden():
+        qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+        await until(lambda: not viewer.jobs.is_busy)
+    said = page_text(viewer)
+    assert said.index("END") < said.index("→ after") < said.index("assistant")
+    await viewer.aclose()
+
+
+async def test_long_markdown_is_loaded_in_parts(qtbot: QtBot, until: Until) -> None:
+    body = "\n\n".join(f"## Part {at}\n\nSome *text* with `code` and more of it." for at in range(1_500))
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    assert "Part 3\n" in page_text(viewer)
+    assert "Part 1499" not in page_text(viewer)
+    assert " of " in viewer.note_label.text()
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy, timeout_s=9)
+    said = page_text(viewer)
+    assert [line for line in said.split("\n") if line.startswith("Part ")] == [f"Part {at}" for at in range(1_500)]
+    assert viewer.foot.isHidden()
+    await viewer.aclose()
+
+
+async def test_markdown_that_would_take_for_ever_is_plain_text(qtbot: QtBot, until: Until) -> None:
+    for body in ("[" * 5_000, ">" * 3_000 + "deep", "x" * 100_000):
+        started = time.monotonic()
+        viewer = await opened(qtbot, until, note(body, meta=meta()))
+        assert viewer.pages.currentWidget() is viewer.plain_view
+        assert page_text(viewer).replace("\n", "")[:3_000] == body[:3_000]
+        assert time.monotonic() - started < 5  # it would be minutes
+        await viewer.aclose()
+
+
+async def test_a_long_learning_and_its_evidence_are_loaded_in_parts(qtbot: QtBot, until: Until) -> None:
+    item = Learning(
+        text="word " * 8_000, kind=LearningKind.FACT, confidence=0.5, evidence="proof " * 8_000, meta=meta()
+    )
+    viewer = await opened(qtbot, until, item)
+    assert viewer.rest_button.text() == LOAD
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy)
+    assert viewer.card.statement.toPlainText().count("word") == 8_000
+    assert viewer.card.evidence.toPlainText().count("proof") == 8_000
+    await viewer.aclose()
+
+
+# The keyboard, the theme
+
+
+async def test_an_item_is_read_by_keyboard(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, talk(*[("user", f"turn {at}") for at in range(100)]))
+    viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+    await until(lambda: viewer.read_view.hasFocus())
+    bar = viewer.read_view.verticalScrollBar()
+    assert bar.value() == 0
+    qtbot.keyClick(viewer.read_view, Qt.Key.Key_PageDown)
+    assert bar.value() > 0
+    qtbot.keyClick(viewer.read_view, Qt.Key.Key_End)
+    assert bar.value() == bar.maximum()
+    qtbot.keyClick(viewer.segments.button(READ), Qt.Key.Key_Right)
+    assert viewer.segments.choice == RAW
+    assert viewer.pages.currentWidget() is viewer.raw_view
+    qtbot.keyClick(viewer.segments.button(RAW), Qt.Key.Key_Right)
+    assert viewer.pages.currentWidget() is viewer.metadata_view
+    await viewer.aclose()
+
+
+async def test_the_theme_can_change_while_an_item_is_read(qtbot: QtBot, until: Until, qapp: QApplication) -> None:
+    viewer = await opened(qtbot, until, talk(("user", "hello \u202e there")))
+    light = mark_formats(viewer)
+    try:
+        theme().apply(qapp, "dark")
+        assert mark_formats(viewer) != light
+        assert "hello" in page_text(viewer)
+    finally:
+        theme().apply(qapp, "light")
+    await viewer.aclose()
+
+
+async def test_a_blank_text_has_a_title_all_the_same(qtbot: QtBot) -> None:
+    viewer = built(qtbot, None)
+    viewer.show_hit(Hit(id=ItemId("a"), kind=ItemKind.LEARNING, text=" \n ", meta=MemoryMeta(), score=0.0))
+    assert viewer.title.text == "(empty)"
+    await viewer.aclose()
+
+
+@pytest.mark.limit_s(30)
+async def test_items_of_the_sample_are_read(qtbot: QtBot, until: Until) -> None:
+    items = [parse_item(line) for line in SAMPLE_ITEMS.read_text(encoding="utf-8").splitlines() if line]
+    engine = FakeEngine()
+    await filled(items, engine)
+    viewer = built(qtbot, engine)
+    for item in items[::12]:
+        await shown(viewer, Hit.of_item(item.fingerprint(), item), until)
+        for segment in (RAW, METADATA, READ):
+            await choose(viewer, segment, until)
+            assert not viewer.grab().isNull()
+    await viewer.aclose()
