@@ -41,7 +41,7 @@ async def compare(engine: SqliteEngine, oracle: Oracle, filter: MetaFilter, limi
 
 
 @pytest.mark.limit_s(60)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_every_filter_admits_what_it_matches(tmp_path: Path, seed: int) -> None:
     make = Maker(seed)
     oracle = Oracle()
@@ -51,7 +51,7 @@ async def test_every_filter_admits_what_it_matches(tmp_path: Path, seed: int) ->
             for item in items:
                 oracle.store(item)
             await fill(engine, items)
-            for _ in range(40):
+            for _ in range(30):
                 await compare(engine, oracle, make.filter(), make.rand.choice([1, 2, 7, 50]))
             gone = make.rand.sample(list(oracle.held), 20)
             assert (await engine.forget(ForgetTarget(ids=gone))).forgotten == 20

