@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,16 +27,18 @@ def sample_path() -> Path:
 async def ensure_sample(path: Path) -> Path:
     """`path`, holding the sample: made from the shipped items where it is missing, else left as it is.
 
-    The copy appears under its name only once it is whole. Raises EngineFailure where the folder cannot be written.
+    The copy appears under its name only once it is whole, and never in the place of another's.
+    Raises EngineFailure where the folder cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if await asyncio.to_thread(_is_wanted, path, unfinished):
+        if not await asyncio.to_thread(path.exists):
+            workshop = await asyncio.to_thread(_make_workshop, path)
             try:
-                await _fill(unfinished)
-                await asyncio.to_thread(os.replace, unfinished, path)
+                made = workshop / path.name
+                await _fill(made)
+                await asyncio.to_thread(_put_in_place, made, path)
             finally:
-                await asyncio.to_thread(_remove, unfinished)
+                await asyncio.to_thread(shutil.rmtree, workshop, ignore_errors=True)
     except OSError as error:
         raise EngineFailure(f"the sample memory cannot be written to {path.parent}: {error.strerror}") from error
     return path
@@ -49,15 +53,24 @@ async def _fill(path: Path) -> None:
         await engine.aclose()
 
 
-def _is_wanted(path: Path, unfinished: Path) -> bool:
+def _make_workshop(path: Path) -> Path:
+    """A folder of this call's own beside `path`: other windows may be making their copy at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove(unfinished)
-    return not path.exists()
+    return Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
 
 
-def _remove(unfinished: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+def _put_in_place(made: Path, path: Path) -> None:
+    if path.exists():
+        return
+    # SQLite would take the log of a copy that was deleted by hand for this one's, and mix the two.
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    try:
+        os.link(made, path)  # which, unlike a rename, never takes another's place
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        os.replace(made, path)
 
 
 def _batches(source: Path) -> Iterator[list[bytes]]:

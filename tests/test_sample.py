@@ -1,3 +1,5 @@
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,36 @@ async def test_the_copy_holds_every_item_and_is_made_once(tmp_path: Path) -> Non
         assert (await engine.namespaces(MetaFilter())).total == len(LINES) - 1
     finally:
         await engine.aclose()
+
+
+async def held(path: Path) -> int:
+    engine = build_engine("sqlite", EngineSettings(path=str(path)), None)
+    try:
+        return (await engine.namespaces(MetaFilter())).total
+    finally:
+        await engine.aclose()
+
+
+async def test_two_that_make_it_at_once_get_one_whole_copy(tmp_path: Path) -> None:
+    path = tmp_path / "sample.db"
+    assert await asyncio.gather(*(ensure_sample(path) for _ in range(3))) == [path] * 3
+    assert [file.name for file in tmp_path.iterdir()] == ["sample.db"]
+    assert await held(path) == len(LINES)
+
+
+async def test_the_log_of_a_deleted_copy_does_not_come_back(tmp_path: Path) -> None:
+    path, log, kept = tmp_path / "sample.db", tmp_path / "sample.db-wal", tmp_path / "kept"
+    await ensure_sample(path)
+    engine = build_engine("sqlite", EngineSettings(path=str(path)), None)
+    try:
+        await engine.store(parse_item(b'{"type":"document","body":{"text":"of the copy that was deleted"}}'))
+        shutil.copy(log, kept)
+    finally:
+        await engine.aclose()
+    path.unlink()
+    kept.rename(log)
+    await ensure_sample(path)
+    assert await held(path) == len(LINES)
 
 
 async def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from explorer.cli.options import filter_flags, filter_of, opened
-from explorer.cli.output import Console, plural, size_text, visible
+from explorer.cli.output import Console, plural, size_text, tell, visible
 from explorer.contract import ConfigError
 from explorer.transfer import ExportProgress, FileError, export_jsonl, sandbox_roots
 
@@ -38,7 +39,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
     incomplete: list[str] = []
     done = ExportProgress()
     async with opened(args, read_only=True) as memory:
-        target = sys.stdout.buffer if is_stdout else Path(args.file)
+        target = _standard_output() if is_stdout else Path(args.file)
         if isinstance(target, Path):
             _refuse(target, memory.path, args.force)
         left = [] if args.sandboxes else await sandbox_roots(memory.engine, filter)
@@ -54,7 +55,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
     if args.json:
         told = {"written": done.written, "bytes": done.bytes_written, "incomplete": incomplete}
         text = json.dumps({**told, "left_in_sandboxes": left_items}, ensure_ascii=False)
-        print(text, file=sys.stderr) if is_stdout else console.json(text)
+        tell(text + "\n") if is_stdout else console.json(text)
         return 1 if incomplete else 0
     if left_items:
         nodes = ", ".join(str(node) for node, _ in left[:5]) + (", …" if len(left) > 5 else "")
@@ -71,15 +72,25 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
     return 1 if incomplete else 0
 
 
+def _standard_output() -> BinaryIO:
+    if sys.stdout is None:
+        raise ConfigError("there is no standard output to write to; name a file")
+    return sys.stdout.buffer
+
+
 def _place(path: str) -> str:
     return visible(os.path.abspath(path))
 
 
 def _refuse(target: Path, database: str | None, force: bool) -> None:
     """Raise where the export would overwrite a file that was not meant, above all the memory itself."""
-    if not target.is_file():
+    if not os.path.isfile(target):  # not the Path's own, which fails for a name that is too long
         return
-    if database is not None and os.path.exists(database) and os.path.samefile(target, database):
-        raise ConfigError(f"{target} is the memory itself; choose another name for the export")
+    if database is not None and os.path.exists(database):
+        if os.path.samefile(target, database):
+            raise ConfigError(f"{target} is the memory itself; choose another name for the export")
+        log_names = [os.path.realpath(database) + suffix for suffix in ("-wal", "-shm", "-journal")]
+        if any(os.path.exists(name) and os.path.samefile(target, name) for name in log_names):
+            raise ConfigError(f"{target} belongs to the memory itself; choose another name for the export")
     if not force:
         raise FileError(f"{target} is there already; choose another name, or add --force to overwrite it")

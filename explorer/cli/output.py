@@ -8,10 +8,11 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from explorer.contract.wire import to_unicode
+from explorer.transfer.errors import FileError, why
 from explorer.transfer.lines import write_all
 
 _PROGRESS_EVERY_S = 0.2
@@ -120,17 +121,18 @@ class Console:
 
     def _write(self, line: str, encoding: str) -> None:
         self._close_line()
-        buffer = getattr(sys.stdout, "buffer", None)
-        if buffer is None:  # a stream that somebody put in the place of the real one
-            print(line, file=sys.stdout)
-        else:
-            # Not by print: without a buffer it would lose what a pipe does not take at once.
-            write_all(buffer, f"{line}\n".encode(encoding, "replace"))
+        with _answering():
+            buffer = getattr(sys.stdout, "buffer", None)
+            if buffer is None:  # a stream that somebody put in the place of the real one
+                print(line, file=sys.stdout)
+            else:
+                # Not by print: without a buffer it would lose what a pipe does not take at once.
+                write_all(buffer, f"{line}\n".encode(encoding, "replace"))
 
     def note(self, text: str) -> None:
         """A sentence on stderr, made safe: it may quote what was stored or typed."""
         self._close_line()
-        print(visible(text), file=sys.stderr)
+        tell(visible(text) + "\n")
 
     def progress(self, text: str) -> None:
         """How far the command is; drawn over the last one on a terminal, at most five times a second."""
@@ -140,19 +142,20 @@ class Console:
         self._last_progress = now
         if self._draws:
             columns = shutil.get_terminal_size().columns
-            print(f"\r{clipped(text, columns - 1)}\x1b[K", end="", file=sys.stderr, flush=True)
+            tell(f"\r{clipped(text, columns - 1)}\x1b[K")
             self._is_line_open = True
         else:
-            print(text, file=sys.stderr, flush=True)
+            tell(text + "\n")
 
     def _close_line(self) -> None:
         if self._is_line_open:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            tell("\r\x1b[K")
             self._is_line_open = False
 
     def finish(self) -> None:
         self._close_line()
-        sys.stdout.flush()
+        with _answering():
+            sys.stdout.flush()
 
     def table(self, rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> None:
         """Rows of safe cells in columns; those in `right` are set flush right. On a terminal the last one is cut."""
@@ -169,6 +172,27 @@ class Console:
                 cells.append(pad + cell if at in right else cell + pad)
             last = row[-1] if room is None else clipped(row[-1], room)
             self.out("  ".join([*cells, last]).rstrip(" "))
+
+
+def tell(text: str) -> None:
+    """Write to stderr. Where it is closed or full nobody can be told, and the work goes on."""
+    if sys.stderr is not None:  # print would take None for stdout
+        with contextlib.suppress(OSError, ValueError):
+            print(text, end="", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    """Raise FileError where stdout takes nothing. A pipe that nobody reads any more is a BrokenPipeError still."""
+    if sys.stdout is None:
+        raise FileError("there is no standard output to print the answer to")
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence_stdout()
+        raise FileError(f"cannot print the answer: {why(error)}") from error
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
 from explorer.cli import export, facets, get, import_, list_, namespaces
 from explorer.cli.options import memory_flags, memory_of, settle
-from explorer.cli.output import Console, silence_stdout, visible
+from explorer.cli.output import Console, silence_stdout, tell, visible
 from explorer.contract import TinyMemoryError
 
 FAILED = 1
@@ -91,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell(text: str, console: Console | None) -> None:
     if console is None:
-        print(visible(text), file=sys.stderr)
+        tell(visible(text) + "\n")
         return
     console.note(text)
     if console.done:

@@ -1,6 +1,6 @@
 """The engine: what every store of memory does, with the defaults that need nothing but `list`.
 
-Source: memory-v2, "Contract"; contract, "Explore and get" and "Newer than the seed".
+Source: memory-v2, "Contract"; contract, "Explore and get" and what came after it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class MemoryEngine(ABC):
         return await explore_by_listing(self, req)
 
     async def explore_many(self, reqs: Listed[ExploreRequest]) -> Listed[ExplorePage]:
-        """One page per request, in order. Not in the seed: an engine that can count in one pass overrides it.
+        """One page per request, in order. Not in memory-v2: an engine that can count in one pass overrides it.
 
         The default lists once for all requests of one filter, unless the engine counts by itself.
         """
@@ -103,7 +103,7 @@ class MemoryEngine(ABC):
     async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
         """Every node that holds an item the filter admits, its reach aside, with the count of its own items.
 
-        Not in the seed. Buckets are not cut. An engine that knows its nodes overrides this and names sandboxes too;
+        Not in memory-v2. Buckets are not cut. An engine that knows its nodes overrides this and names sandboxes too;
         the default counts a listing of the root's subtree, which never enters one.
         """
         return await explore_by_listing(
@@ -122,7 +122,7 @@ class MemoryEngine(ABC):
         return await get_by_listing(self, req)
 
     async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        """As `get`, but each item as it was stored. Not in the seed.
+        """As `get`, but each item as it was stored. Not in memory-v2.
 
         The default finds them among exports; raises Unsupported where the engine does not export. Items that it
         holds only part of are left out.

@@ -1,6 +1,7 @@
 """The one family of errors that every engine and service raises.
 
 Source: memory-v2, "Errors". Texts start in lower case, have no final punctuation and never hold a credential.
+What is built on the contract may add kinds of its own below `TinyMemoryError`, for failures that are no engine's.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ToolCallRef(Model):
 
 
 class ActorRef(Model):
-    """Who said or did what an item holds, when not its owner; `id` is written `type:id`. Newer than the seed."""
+    """Who said or did what an item holds, when not its owner; `id` is written `type:id`. Newer than memory-v2."""
 
     id: Text
     name: Text | None = None

@@ -88,6 +88,9 @@ def reason(error: ValidationError) -> str:
     """One line that says where the first fault is and what it is, without the offending value."""
     first = error.errors(include_url=False, include_context=True, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "union_tag_invalid":  # whose message quotes what was read, however long it is
+        context = first["ctx"]
+        return f"{place}: " * bool(place) + f"{context['discriminator']} must be one of {context['expected_tags']}"
     message = first["msg"].removeprefix("Value error, ").removesuffix(".")
     message = message[:1].lower() + message[1:]
     more = error.error_count() - 1

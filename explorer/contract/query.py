@@ -49,7 +49,7 @@ Day = Annotated[date, BeforeValidator(_read_day)]
 
 
 class TimeHint(Model):
-    """The days that a question refers to, both included, read in `zone` (UTC when unset). Newer than the seed."""
+    """The days that a question refers to, both included, read in `zone` (UTC when unset). Newer than memory-v2."""
 
     from_: Day = Field(alias="from")
     to: Day

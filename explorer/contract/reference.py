@@ -1,6 +1,6 @@
 """The plainest engine: one list in memory, searched by reading all of it. It shows what the contract means.
 
-Source: memory-v2, "Testing"; contract, "The reference engine" and "Newer than the seed".
+Source: memory-v2, "Testing"; contract, "The reference engine" and what came after it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ FilePath = Annotated[Text, BeforeValidator(_to_text)]
 class EngineSettings(Model):
     """What an engine is opened with. All optional; a key that this version does not know is ignored."""
 
-    endpoint: Text | None = None
+    endpoint: Text | None = Field(default=None, repr=False)  # one that was written by hand may hold a password
     """Base URL; unset or blank is the engine's default."""
     headers: dict[Text, Text] | None = Field(default=None, repr=False)  # a value may be a secret of some proxy
     """Sent with every request."""
@@ -94,9 +94,12 @@ class MemoryConfig(Model):
         path = Path(path)
         try:
             raw = path.read_bytes()
-            text = raw.decode("utf-8-sig")
+        except ValueError as error:
+            raise ConfigError(f"cannot read {path}: its name holds a NUL character") from error
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {_lowered(error.strerror or type(error).__name__)}") from error
+        try:
+            text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise ConfigError(f"{path} is not UTF-8 text") from None
         try:

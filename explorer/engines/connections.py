@@ -45,7 +45,7 @@ VERSION = 1
 _LOCK_WAIT_S = 10.0
 _LOCK_TRY_S = 0.02
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET_HEADERS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
+_SECRET_HEADER = re.compile("auth|token|key|secret|cookie|passw|credential", re.IGNORECASE)
 
 
 class KeyPlace(StrEnum):
@@ -349,8 +349,10 @@ def _refuse_secrets(connection: SavedConnection) -> None:
     """Raise InvalidRequest or ConfigError where a setting would carry a key into the file."""
     settings = connection.settings
     for name in settings.headers or {}:
-        if name.strip().lower() in _SECRET_HEADERS:
-            raise InvalidRequest(f"the header `{name}` holds a key, which is not saved; give the key when you connect")
+        if _SECRET_HEADER.search(name):
+            raise InvalidRequest(
+                f"the header `{name}` may hold a key, which is not saved; give the key when you connect"
+            )
     endpoint = settings.endpoint_or(None)
     if endpoint is not None:
         check_endpoint(connection.engine, endpoint)

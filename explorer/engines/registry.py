@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tinymemory.engines"
 
+_MAX_SAID = 300  # characters of a stranger's error
+
 Build = Callable[[EngineSettings, EngineCredential], MemoryEngine]
 
 
@@ -93,8 +95,10 @@ def _find() -> tuple[dict[str, EngineEntry], list[BrokenEngine]]:
         try:
             entry = point.load()
             fault = _fault(entry, added)
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does as it is imported
-            entry, fault = None, f"it could not be loaded ({type(error).__name__}: {error})"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a stranger's module does: it may exit, a compiled one may panic
+            entry, fault = None, f"it could not be loaded ({_said(error)})"
         if fault is None:
             assert isinstance(entry, EngineEntry)
             added[entry.descriptor.id] = entry
@@ -131,7 +135,7 @@ def list_engines() -> list[EngineDescriptor]:
     The first call imports every engine, which takes a moment: a window makes it off its loop.
     """
     entries, _ = _engines()
-    return [entry.descriptor for entry in entries.values()]
+    return [entry.descriptor.model_copy(deep=True) for entry in entries.values()]
 
 
 def broken_engines() -> list[BrokenEngine]:
@@ -159,10 +163,10 @@ def build_engine(id: str, settings: EngineSettings | None = None, credential: En
     _check(entry.descriptor, settings, credential)
     try:
         engine: object = entry.build(settings, credential)
-    except TinyMemoryError:
+    except KeyboardInterrupt:
         raise
-    except Exception as error:
-        if id in _BUILT_IN:
+    except BaseException as error:
+        if id in _BUILT_IN or (isinstance(error, TinyMemoryError) and not _shows_key(error, credential)):
             raise
         fault = _without_key(error, credential)
     else:
@@ -243,8 +247,27 @@ def _is_private(endpoint: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def _without_key(error: Exception, credential: EngineCredential) -> str:
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(credential, StaticCredential) and not credential.is_blank:
-        text = text.replace(credential.reveal(), "(key)")
-    return text
+def _said(error: BaseException, hidden: str = "") -> str:
+    """Kind and text of a stranger's error on one line, with `hidden` taken out; even its text may fail to be made."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        return name
+    if hidden:
+        text = text.replace(hidden, "(key)")
+    text = " ".join(text.split())[:_MAX_SAID]
+    return f"{name}: {text}" if text else name
+
+
+def _key_of(credential: EngineCredential) -> str:
+    return credential.reveal() if isinstance(credential, StaticCredential) and not credential.is_blank else ""
+
+
+def _shows_key(error: TinyMemoryError, credential: EngineCredential) -> bool:
+    key = _key_of(credential)
+    return bool(key) and key in error.text
+
+
+def _without_key(error: BaseException, credential: EngineCredential) -> str:
+    return _said(error, _key_of(credential))

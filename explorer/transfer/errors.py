@@ -11,7 +11,7 @@ class FileError(TinyMemoryError):
     label = "file error"
 
 
-def why(error: OSError) -> str:
-    """What the system says of a failure, as a sentence part."""
-    text = error.strerror or type(error).__name__
+def why(error: OSError | ValueError) -> str:
+    """What the system says of a failure, as a sentence part. A ValueError is Python's own, of a name with a NUL."""
+    text = str(error) if isinstance(error, ValueError) else error.strerror or type(error).__name__
     return text[:1].lower() + text[1:]

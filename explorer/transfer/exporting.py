@@ -249,7 +249,10 @@ class _File:
 def _sink(target: str | Path | BinaryIO, overwrite: bool) -> _Sink:
     if not isinstance(target, (str, Path)):
         return _Stream(target)
-    path = Path(os.path.realpath(target))  # a link stays one: what it points to is replaced
+    try:
+        path = Path(os.path.realpath(target))  # a link stays one: what it points to is replaced
+    except ValueError as error:
+        raise FileError(f"cannot write {target}: {why(error)}") from error
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -22,6 +22,7 @@ from explorer.transfer.errors import FileError, why
 from explorer.transfer.lines import LineReader
 
 _BATCH_BYTES = 8 << 20
+_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,12 @@ class BadLine:
 
     number: int
     reason: str
+
+
+def _bad(number: int, error: InvalidRequest) -> BadLine:
+    text = error.text
+    # It may quote what was read, and that be the whole line.
+    return BadLine(number, text if len(text) <= _MAX_REASON else text[: _MAX_REASON - 1] + "…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ async def import_jsonl(
 def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise FileError(f"cannot read {path}: {why(error)}") from error
 
 
@@ -127,7 +134,7 @@ def _next_batch(reader: LineReader, strict: bool) -> _Batch | None:
             item = parse_item(line)
             item.check()
         except InvalidRequest as error:
-            batch.bad.append(BadLine(number, error.text))
+            batch.bad.append(_bad(number, error))
             if strict:
                 break
         else:
@@ -158,7 +165,7 @@ async def _store(engine: MemoryEngine, items: list[tuple[int, StoreItem]], stric
         return result
     except InvalidRequest as error:
         if len(items) == 1:
-            result.bad = [BadLine(items[0][0], error.text)]
+            result.bad = [_bad(items[0][0], error)]
             return result
     except TinyMemoryError as error:
         result.failure = error
@@ -169,7 +176,7 @@ async def _store(engine: MemoryEngine, items: list[tuple[int, StoreItem]], stric
         try:
             result.count(await engine.store(item))
         except InvalidRequest as error:
-            bad.append(BadLine(number, error.text))
+            bad.append(_bad(number, error))
             if strict:
                 break
         except TinyMemoryError as error:

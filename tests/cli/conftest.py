@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,6 +58,11 @@ def command() -> list[str]:
     return [sys.executable, "-c", "import sys; from explorer.cli import main; sys.exit(main())"]
 
 
+def _interruptible() -> None:
+    """A shell starts what runs in its background with Ctrl-C ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start(command: list[str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start the program; ended at the latest with the test."""
@@ -64,7 +71,13 @@ def start(command: list[str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]
     def call(*args: str | Path) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            [*command, *map(str, args)], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0
+            [*command, *map(str, args)],
+            cwd=ROOT,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            bufsize=0,
+            preexec_fn=_interruptible if os.name == "posix" else None,
         )
         started.append(process)
         return process

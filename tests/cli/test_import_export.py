@@ -246,6 +246,26 @@ def test_memory_is_not_overwritten_by_its_export(db: Path, run: Run) -> None:
     assert db.read_bytes() == before
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_log_of_the_memory_is_not_overwritten_by_its_export(tmp_path: Path, db: Path, run: Run, suffix: str) -> None:
+    log = db.with_name(db.name + suffix)
+    log.write_bytes(b"")
+    linked = tmp_path / "linked.db"
+    linked.symlink_to(db)
+    for name in (db, linked):
+        ran = run("export", log, "--db", name, "--force")
+        assert ran.status == 1
+        assert "belongs to the memory itself" in ran.err
+        assert log.read_bytes() == b""
+
+
+def test_name_that_is_too_long_is_told(db: Path, run: Run) -> None:
+    for name in ("x" * 300, "x" * 5000):
+        ran = run("export", name)
+        assert ran.status == 1
+        assert "file name too long" in ran.err
+
+
 def test_export_as_json(tmp_path: Path, db: Path, run: Run) -> None:
     out = tmp_path / "out.jsonl"
     told = {"written": 6, "incomplete": [], "left_in_sandboxes": 2}

@@ -115,6 +115,8 @@ def test_load_reads_both_forms_and_names_the_file(tmp_path: Path) -> None:
         MemoryConfig.load(bad)
     with pytest.raises(ConfigError, match=r"cannot read .*none\.toml: no such file"):
         MemoryConfig.load(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match=r"cannot read .*NUL"):
+        MemoryConfig.load(tmp_path / "a\0.toml")
 
 
 def test_error_does_not_quote_a_key_in_the_wrong_place() -> None:
@@ -125,6 +127,7 @@ def test_error_does_not_quote_a_key_in_the_wrong_place() -> None:
 
 def test_settings_do_not_print_header_values() -> None:
     assert KEY not in repr(EngineSettings(headers={"X-Proxy": KEY}))
+    assert KEY not in repr(EngineSettings(endpoint=f"https://me:{KEY}@memory.example.com"))
 
 
 def test_config_builds_the_engine_it_names(tmp_path: Path) -> None:

@@ -143,6 +143,9 @@ def test_installed_packages_add_engines_by_id(install: Install) -> None:
         ("import not_there_at_all", "x = broken:ENTRY", "ModuleNotFoundError"),
         ("import sys; sys.exit(3)", "x = broken:ENTRY", "SystemExit"),
         ("1 / 0", "x = broken:ENTRY", "ZeroDivisionError"),
+        ("class Panic(BaseException): pass\nraise Panic('of a compiled module')", "x = broken:ENTRY", "Panic: of a"),
+        ("class Mute(Exception):\n def __str__(self): 1 / 0\nraise Mute", "x = broken:ENTRY", "(Mute)"),
+        ("raise ImportError('first\\nsecond' + 'x' * 9000)", "x = broken:ENTRY", "first second"),
         ("", "x = broken:ENTRY", "AttributeError"),
         ("ENTRY = dict", "x = broken:ENTRY", "not an EngineEntry but a type"),
         ("from explorer.engines import EngineEntry\nENTRY = EngineEntry(None, None)", "x = broken:ENTRY", "descriptor"),
@@ -158,6 +161,8 @@ def test_broken_package_costs_its_engine_only(
     assert [engine.id for engine in list_engines()] == ["sqlite", "reference", "acme"]
     (left_out,) = broken_engines()
     assert says in left_out.reason
+    assert len(left_out.reason) < 400
+    assert "\n" not in left_out.reason
     assert left_out.reason in caplog.text
     assert left_out.name in caplog.text
 
@@ -312,6 +317,37 @@ def test_failure_of_an_added_engine_is_told_without_the_key(only: Callable[[Engi
         build_engine("acme", None, StaticCredential(KEY))
     assert KEY not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
+
+
+class Panic(BaseException):
+    """As compiled modules raise."""
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("error", [Panic("gone"), Mute(), SystemExit(3)], ids=["panic", "mute", "exit"])
+def test_engine_that_breaks_does_not_take_the_program_along(
+    only: Callable[[EngineEntry], None], error: BaseException
+) -> None:
+    def build(settings: EngineSettings, credential: EngineCredential) -> ReferenceEngine:
+        raise error
+
+    only(entry(build=build))
+    with pytest.raises(EngineFailure, match=f"`acme` did not start: {type(error).__name__}"):
+        build_engine("acme")
+
+
+def test_refusal_that_quotes_the_key_is_told_without_it(only: Callable[[EngineEntry], None]) -> None:
+    def build(settings: EngineSettings, credential: EngineCredential) -> ReferenceEngine:
+        raise ConfigError(f"the key {KEY} is too old")
+
+    only(entry(build=build))
+    with pytest.raises(EngineFailure, match=r"ConfigError: .*the key \(key\) is too old") as caught:
+        build_engine("acme", None, StaticCredential(KEY))
+    assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_refusal_by_the_engine_itself_passes(only: Callable[[EngineEntry], None]) -> None:

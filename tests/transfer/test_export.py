@@ -201,6 +201,8 @@ async def test_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         await run(await filled(), tmp_path / "none" / "out.jsonl")
     with pytest.raises(FileError, match="it is a folder"):
         await run(await filled(), tmp_path, overwrite=True)
+    with pytest.raises(FileError, match="cannot write"):
+        await run(await filled(), tmp_path / "a\0b")
 
 
 async def test_device_is_written_to() -> None:

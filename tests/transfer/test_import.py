@@ -123,6 +123,9 @@ BAD_LINES = [
     ((GOOD % "a").replace("fact", "rumour").encode(), "kind: "),
     (b"[]", "valid dictionary"),
     (b"{}", "type"),
+    (b'{"type":"%s"}' % (b"x" * 100_000), "'type' must be one of 'document', 'conversation', 'learning'"),
+    (b'{"%s":1,"%s":1}' % (b"x" * 100_000, b"x" * 100_000), "the key "),
+    (b'{"type":"document","body":{"text":"a"},"meta":{"namespace":"%s"}}' % (b"x" * 100_000), "meta.namespace: "),
     (b'{"type":"document","body":{"uri":"file:///a"}}', "unresolved uri"),
     (b'{"type":"conversation","turns":[]}', "at least one turn"),
     (b"[" * 100_000, "nested too deeply"),
@@ -139,6 +142,7 @@ async def test_bad_line_is_told_and_the_rest_goes_in(line: bytes, says: str) -> 
     assert fault.number == 2
     assert says in fault.reason
     assert "\n" not in fault.reason
+    assert len(fault.reason) <= 300
     assert len(engine) == 2
 
 
@@ -234,6 +238,8 @@ async def test_missing_file_is_told_with_its_name(tmp_path: Path) -> None:
         await run(ReferenceEngine(), tmp_path / "none.jsonl")
     with pytest.raises(FileError, match="cannot read"):
         await run(ReferenceEngine(), tmp_path)
+    with pytest.raises(FileError, match="cannot read"):
+        await run(ReferenceEngine(), tmp_path / "a\0b")
 
 
 async def test_pipe_has_no_total() -> None:

@@ -20,6 +20,7 @@ from explorer.contract import (
     ExploreRequest,
     Exported,
     ExportPage,
+    Facet,
     FetchMode,
     FetchPage,
     FetchRequest,
@@ -80,7 +81,12 @@ class SqliteEngine(MemoryEngine):
     def __init__(
         self, path: str | os.PathLike[str], *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> None:
-        """`busy_timeout_s`: how long a write waits while another program writes, before it is Unavailable."""
+        """`busy_timeout_s`: how long a write waits while another program writes, before it is Unavailable.
+
+        Raises ConfigError for a path that no file can have.
+        """
+        if "\0" in os.fspath(path):
+            raise ConfigError("the path of the memory file holds a NUL character; choose another name")
         self._location = Location(os.path.abspath(path), read_only, busy_timeout_s)
         self._reading = Reading()
         self._opened = OpenedFile(self._location)
@@ -95,7 +101,7 @@ class SqliteEngine(MemoryEngine):
         return self._location.path
 
     def descriptor(self) -> EngineDescriptor:
-        return DESCRIPTOR
+        return DESCRIPTOR.model_copy(deep=True)  # its list of modes could be changed
 
     async def health(self) -> EngineHealth:
         """Down with a sentence when the file cannot be opened; degraded when it was moved, or removal is unfinished."""
@@ -133,7 +139,8 @@ class SqliteEngine(MemoryEngine):
         return await self._read(lambda conn: self._reading.explore(conn, reqs))
 
     async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
-        """Every node with items that the filter admits, sandboxes included, uncut and exact."""
+        """Every node with items that the filter admits, sandboxes included, uncut and exact; nothing is scanned."""
+        ExploreRequest(facet=Facet.NAMESPACE, filter=filter, limit=1, scan_limit=scan_limit).check()
         return await self._read(lambda conn: self._reading.namespaces(conn, filter))
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
@@ -247,15 +254,16 @@ class _Thread:
             self._open().submit(job)
 
     async def end(self, last: Callable[[], None]) -> None:
-        """Run `last` after all that was begun, then let the thread go."""
+        """Run `last` after all that was begun, then let the thread go; `last` runs too where this is cancelled."""
         self._is_ended = True
         pool, self._pool = self._pool, None
         if pool is None:
             return
+        ending = pool.submit(last)
         try:
-            await asyncio.get_running_loop().run_in_executor(pool, last)
+            await asyncio.shield(asyncio.wrap_future(ending))
         finally:
-            pool.shutdown(wait=True)  # at once: nothing is queued behind `last`
+            pool.shutdown(wait=ending.done())  # at once: nothing is queued behind `last`
 
     def _open(self) -> ThreadPoolExecutor:
         if self._is_ended:

@@ -56,3 +56,5 @@ def translating(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise translated(error, path) from error
+    except UnicodeDecodeError as error:  # in a text of the file, or in SQLite's own, which may quote one
+        raise damaged(path, "a text in it is not UTF-8") from error

@@ -187,4 +187,5 @@ class Postings:
 
 
 def _head(conn: sqlite3.Connection, first: int) -> Iterator[HeadRow]:
-    yield from conn.execute("SELECT id, terms, tf FROM head WHERE id >= ? ORDER BY id", (first,))
+    # No generator: one that is left early closes its cursor wherever it is collected, on another thread perhaps.
+    return conn.execute("SELECT id, terms, tf FROM head WHERE id >= ? ORDER BY id", (first,))

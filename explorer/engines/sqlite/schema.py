@@ -83,4 +83,9 @@ class State:
         row = conn.execute("SELECT uid, generation, next_id, sealed_below, log_floor FROM state").fetchone()
         if row is None:
             raise Contradiction("its state row is missing")
-        return cls(*row)
+        uid, *numbers = row
+        is_sane = isinstance(uid, bytes) and all(isinstance(number, int) and number >= 0 for number in numbers)
+        state = cls(uid, *numbers)
+        if not is_sane or state.sealed_below > state.next_id:
+            raise Contradiction("its state row makes no sense")
+        return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -16,6 +17,8 @@ from explorer.contract import (
     ConfigError,
     EngineFailure,
     EraseRequest,
+    FetchMode,
+    FetchRequest,
     ForgetTarget,
     GetRequest,
     InvalidRequest,
@@ -86,6 +89,35 @@ def test_building_touches_nothing(folder: Path) -> None:
     assert engine.descriptor() == DESCRIPTOR
     assert list(folder.glob("**/*.db")) == []
     assert threading.active_count() == before
+
+
+def test_name_that_no_file_can_have_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="NUL"):
+        build(EngineSettings(path=f"{folder}/a\0b.db"))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_damaged_layout_is_told_whatever_bytes_it_holds(folder: Path, read_only: bool) -> None:
+    """SQLite quotes the layout in its error, and Python reads that as UTF-8."""
+    path = folder / "memory.db"
+    await made(path, "a")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"CREATE TABLE gone", b"CREATE TABL\xbf gone"))
+    assert path.read_bytes() != whole
+    await refused(path, EngineFailure, "is damaged", read_only=read_only)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+async def test_damaged_words_are_told_and_nothing_else_is_said(folder: Path) -> None:
+    path = folder / "memory.db"
+    await made(path, "a", "b")
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("UPDATE head SET terms = 'a b c'")
+        conn.commit()
+    async with opened(path) as engine:
+        with pytest.raises(EngineFailure, match="wrong number of counts"):
+            await engine.fetch(FetchRequest(query="a", mode=FetchMode.KEYWORD, limit=1))
+    gc.collect()
 
 
 @pytest.mark.parametrize("path", [None, ""])
@@ -365,6 +397,10 @@ async def test_item_with_broken_content_is_an_error(folder: Path, payload: bytes
         ("DELETE FROM dict WHERE field = 14", "an item has a namespace that no string belongs to"),
         ("UPDATE dict SET value = 'robot:x' WHERE field = 14", "it names a node that is none"),
         ("DELETE FROM state", "its state row is missing"),
+        ("UPDATE state SET generation = 'x'", "its state row makes no sense"),
+        ("UPDATE state SET next_id = -1", "its state row makes no sense"),
+        ("UPDATE state SET uid = 'x'", "its state row makes no sense"),
+        ("UPDATE state SET sealed_below = 16384", "its state row makes no sense"),
     ],
 )
 async def test_contradictions_are_errors_and_stay_so(folder: Path, damage: str, reason: str) -> None:

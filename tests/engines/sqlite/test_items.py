@@ -18,6 +18,7 @@ from explorer.contract import (
     LearningKind,
     ListRequest,
     MemoryMeta,
+    MetaFilter,
     Namespace,
     Reach,
     Role,
@@ -32,6 +33,8 @@ from explorer.contract import (
     parse_item,
 )
 from explorer.contract.meta import ActorRef
+from explorer.engines import EngineSettings
+from explorer.engines.sqlite import build
 from tests.engines.sqlite.support import fill, list_all, note, opened
 
 AT = Timestamp.parse("2024-05-01T10:00:00.123456789Z")
@@ -147,3 +150,17 @@ async def test_sandbox_is_read_only_from_inside(tmp_path: Path) -> None:
         assert await engine.get(GetRequest(ids=[id])) == []
         assert await list_all(engine) == []
         assert [hit.id for hit in await engine.get(GetRequest(ids=[id], reach=Reach.exact(service)))] == [id]
+
+
+async def test_counting_nodes_checks_its_request_first(tmp_path: Path) -> None:
+    engine = build(EngineSettings(path=str(tmp_path / "a.db")), None)
+    with pytest.raises(InvalidRequest, match="scan_limit"):
+        await engine.namespaces(MetaFilter(), 0)
+    await engine.aclose()
+    assert not (tmp_path / "a.db").exists(), "nothing was touched"
+
+
+def test_a_changed_descriptor_is_the_callers_own(tmp_path: Path) -> None:
+    engine = build(EngineSettings(path=str(tmp_path / "a.db")), None)
+    engine.descriptor().fetch_modes.clear()
+    assert engine.descriptor().fetch_modes

@@ -263,6 +263,22 @@ async def test_closing_ends_threads_and_is_final(folder: Path) -> None:
     assert (await engine.health()).state == "down"
 
 
+async def test_closing_that_is_cancelled_closes_all_the_same(folder: Path) -> None:
+    engine = SqliteEngine(folder / "memory.db")
+    await asyncio.gather(engine.store(note("a")), engine.list(ListRequest(limit=1)))
+    calls = [asyncio.create_task(engine.store(note(f"b{number}"))) for number in range(5)]
+    calls += [asyncio.create_task(engine.list(ListRequest(limit=1))) for _ in range(5)]  # type: ignore[misc]
+    await asyncio.sleep(0)
+    close = asyncio.create_task(engine.aclose())
+    await asyncio.sleep(0)
+    close.cancel()
+    await asyncio.gather(close, *calls, return_exceptions=True)
+    for thread in threading.enumerate():
+        if thread.name in own_threads():
+            await asyncio.to_thread(thread.join)
+    assert [path.name for path in folder.iterdir()] == ["memory.db"]  # no connection keeps the log
+
+
 async def test_closing_an_engine_that_was_never_used_does_nothing(folder: Path) -> None:
     await SqliteEngine(folder / "memory.db").aclose()
     assert list(folder.iterdir()) == []
