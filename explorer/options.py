@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
     parser.add_argument("--scale", metavar="N", type=_scale, help="enlarge everything, such as 2")
     parser.add_argument("--version", action="version", version=f"TinyMemory Explorer {__version__}")
     args = parser.parse_args(argv)
+    if args.shot is not None and args.connection is not None:
+        parser.error("--shot draws the sample or the file that --open names, and no saved connection")
     if args.open is not None and not args.open.exists():
         parser.error(f"there is no file {args.open}; name one that exists, or use --sample")
     options = Options(
@@ -64,8 +67,14 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
 
 def _filter(text: str) -> MetaFilter:
     try:
+        # The contract ignores keys that it does not know. A person would then see more than was asked for.
+        unknown = sorted(set(json.loads(text)) - set(MetaFilter.model_fields))
+        if unknown:
+            raise argparse.ArgumentTypeError(f"not a filter: it has no condition named {', '.join(unknown)}")
         return MetaFilter.model_validate_json(text)
-    except ValidationError as error:
+    except (TypeError, ValueError) as error:
+        if not isinstance(error, ValidationError):
+            raise argparse.ArgumentTypeError("not a filter: it must be a JSON object") from None
         raise argparse.ArgumentTypeError(f"not a filter: {reason(error)}") from None
 
 

@@ -38,6 +38,11 @@ def test_everything_is_read(tmp_path: Path) -> None:
         (["--size", "wide"], "1440x900"),
         (["--scale", "nan"], "0.5 to 4"),
         (["--sample", "--connection", "x"], "not allowed with"),
+        (["--shot", "x.png", "--connection", "x"], "no saved connection"),
+        (["--filter", '{"tags": ["a"]}'], "no condition named tags"),
+        (["--filter", '{"tags_any": "a"}'], "tags_any: input should be a valid list"),
+        (["--filter", "[]x"], "must be a JSON object"),
+        (["--filter", "3"], "must be a JSON object"),
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

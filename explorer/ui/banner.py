@@ -19,12 +19,15 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import icons
-from explorer.ui.text import label
+from explorer.ui.text import label, number
 from explorer.ui.theme import theme
+from explorer.ui.viewer_parts.marks import marked
 
 OPENS_MS = 120
 DETAILS_LINES = 8
 UNLIMITED = 16_777_215  # QWIDGETSIZE_MAX
+MAX_DETAILS_LINE = 2_000  # characters; Qt lays out a whole line at once, and an engine's answer may be one of megabytes
+MAX_DETAILS_LINES = 5_000
 
 
 class Banner(QWidget):
@@ -118,7 +121,7 @@ class Banner(QWidget):
         self._act = act
         self._icon.show_icon(icon, "caution")
         self._label.setText(sentence)
-        self._details.setPlainText(details)
+        self._details.setPlainText(_clipped(details))
         self._details_button.setVisible(bool(details))
         self._details_button.setChecked(False)
         self._action_button.setText(label(action_text))
@@ -156,3 +159,15 @@ class Banner(QWidget):
         self.clear()
         if act is not None:
             act()
+
+
+def _clipped(details: str) -> str:
+    """`details` as far as they can be shown at once, with hidden characters as marks; what is left out is said."""
+    lines = details.split("\n")
+    kept = [
+        line if len(line) <= MAX_DETAILS_LINE else f"{line[:MAX_DETAILS_LINE]}… ({number(len(line))} characters)"
+        for line in lines[:MAX_DETAILS_LINES]
+    ]
+    if len(lines) > MAX_DETAILS_LINES:
+        kept.append(f"and {number(len(lines) - MAX_DETAILS_LINES)} more lines")
+    return marked("\n".join(kept))

@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo
 
 from PySide6.QtCore import QTimeZone
 
+from explorer.ui.text import zone_offset
+
 
 def local_zone() -> tzinfo:
     """The system's zone with its rules for summer time; where Qt cannot name it, today's fixed offset."""
@@ -18,10 +20,6 @@ def local_zone() -> tzinfo:
 
 def zone_words(zone: tzinfo) -> str:
     """`UTC+2, Berlin`: the offset of now, and the place where the zone has one."""
-    now = datetime.now(zone)
-    seconds = int((now.utcoffset() or UTC.utcoffset(None)).total_seconds())
-    hours, minutes = divmod(abs(seconds) // 60, 60)
-    offset = "UTC" if not seconds else f"UTC{'+' if seconds > 0 else chr(0x2212)}{hours}"
-    offset += f":{minutes:02}" if minutes else ""
+    offset = zone_offset(datetime.now(zone))
     area, _, place = str(zone).rpartition("/")
     return f"{offset}, {place.replace('_', ' ')}" if area and area != "Etc" else offset

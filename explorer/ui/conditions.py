@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from explorer.contract import Facet, MetaFilter, Reach
+from explorer.contract import Facet, MetaFilter, Reach, Timestamp, is_blank
 from explorer.ui import text
 
 QUERY = "query"
@@ -47,13 +47,14 @@ def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condit
     for field, name in _NAMES.items():
         value: str | None = getattr(filter, field)
         if value is not None:
-            found.append(Condition(field, f"{name} under" if field in _PREFIXES else f"{name} is", value or "(empty)"))
+            found.append(Condition(field, f"{name} under" if field in _PREFIXES else f"{name} is", value_words(value)))
     if filter.turns is not None:
-        found.append(Condition("turns", "turns are", f"{filter.turns.first} to {filter.turns.last}"))
+        first, last = filter.turns.first, filter.turns.last
+        found.append(Condition("turns", "turn is" if first == last else "turns are", _span(str(first), str(last))))
     for field, name in _LISTS.items():
         values: list[str] = getattr(filter, field)
         if values:
-            found.append(Condition(field, f"{name} is", " or ".join(value or "(empty)" for value in values)))
+            found.append(Condition(field, f"{name} is", " or ".join(map(value_words, values))))
     if (window := _window_condition(filter, zone)) is not None:
         found.append(window)
     if query:
@@ -78,6 +79,15 @@ def facet_of(field: str) -> Facet | None:
     return _FACETS.get(field)
 
 
+def value_words(value: str) -> str:
+    """A stored value, or (empty) for one that would not be seen."""
+    return "(empty)" if is_blank(value) else value
+
+
+def _span(first: str, last: str) -> str:
+    return first if first == last else f"{first} to {last}"
+
+
 def _reach_words(reach: Reach) -> tuple[str, str]:
     if reach.descendants:
         with_parents = ", with its parents" if reach.inherit and not reach.at.is_root else ""
@@ -90,11 +100,16 @@ def _reach_words(reach: Reach) -> tuple[str, str]:
 def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     after, before = filter.observed_after, filter.observed_before
     if after is not None and before is not None:
-        return Condition(
-            "observed_after", "observed from", f"{text.when_full(after, zone)} to {text.when_full(before, zone)}"
-        )
+        if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
+            days = _span(text.day(after, zone), text.day_before(before, zone))
+            return Condition("observed_after", "observed from", days)
+        return Condition("observed_after", "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
     if after is not None:
-        return Condition("observed_after", "observed from", text.when_full(after, zone))
+        return Condition("observed_after", "observed from", _moment(after, zone))
     if before is not None:
-        return Condition("observed_before", "observed before", text.when_full(before, zone))
+        return Condition("observed_before", "observed before", _moment(before, zone))
     return None
+
+
+def _moment(at: Timestamp, zone: tzinfo) -> str:
+    return text.day(at, zone) if text.is_midnight(at, zone) else text.when_full(at, zone)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QAbstractAnimation, QPoint, QRect, QSize, Qt, QTimer, QVariantAnimation, Signal
-from PySide6.QtGui import QAction, QActionGroup, QFont, QKeyEvent, QPainter, QPen
+from PySide6.QtGui import QAction, QActionGroup, QFocusEvent, QFont, QGuiApplication, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -48,7 +48,7 @@ from explorer.ui.models.facet_model import (
 )
 from explorer.ui.rows import check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, GAP, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
 
@@ -61,6 +61,8 @@ BAR_ABOVE_EDGE = 4  # from its top to the bottom of the row
 DOT = 6
 ARC = 12
 FIND_MARGIN = 4
+
+Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a value chosen or taken away
 
 BAR_MS = 160
 QUICK_MS = 150  # an answer within this time is not announced
@@ -214,23 +216,25 @@ class FacetDelegate(QStyledItemDelegate):
         right = full.width() - EDGE
         said = self._model.summary(section.facet, self._tree.isExpanded(self._model.facet_index(section.facet)))
         failed = section.error is not None
-        said_left = right - text_width(said, "small")
+        title = WORDS[section.facet].title
+        # Only what is looked for may be longer than the row: its beginning is enough, it stands in the find box too.
+        title_right = HEAD_TEXT + text_width(title, "strong") + GAP + (DOT + GAP if section.has_condition else 0)
+        said_left = max(title_right, right - text_width(said, "small"))
+        is_empty = section.page is not None and section.total_values() == 0
         draw_text(
             painter,
             self._part(full, said_left, right),
             said,
             "small",
-            "caution" if failed else "text3" if section.is_stale else "text2",
+            "caution" if failed else "text3" if section.is_stale or is_empty else "text2",
             Qt.AlignmentFlag.AlignRight,
-            Qt.TextElideMode.ElideNone,
         )
         mark = self._part(full, said_left - GAP - ARC, said_left - GAP if said else right)
         if failed:
             draw_icon(painter, mark, "warning", "caution", ARC)
         elif section.is_counting and self.turn_degrees is not None:
             self._paint_arc(painter, mark)
-        title = WORDS[section.facet].title
-        name = self._part(full, HEAD_TEXT, said_left - 2 * GAP - ARC)
+        name = self._part(full, HEAD_TEXT, said_left - GAP)
         taken = draw_text(painter, name, title, "strong", "text")
         if section.has_condition:
             dot = self._part(full, HEAD_TEXT + taken + GAP, HEAD_TEXT + taken + GAP + DOT)
@@ -256,7 +260,7 @@ class FacetDelegate(QStyledItemDelegate):
         full = self._line(full)
         box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
         draw_check(painter, box, row.is_chosen, radio=not section.facet.takes_several)
-        dim = not row.count and not row.is_chosen
+        dim = section.is_dead(row) if row.is_chosen else not row.count
         name_right = self._paint_count(painter, full, section, row, "strong" if row.is_chosen else "body", dim)
         draw_text(
             painter,
@@ -320,8 +324,7 @@ class FacetPanel(QWidget):
     """What there is to filter by, counted; the filter itself belongs to the window."""
 
     filter_wanted = Signal(object)  # MetaFilter
-    failed = Signal(object)  # the exception, when nothing could be counted
-    busy_changed = Signal(bool)
+    refused = Signal(object)  # the exception, when a value that was chosen can be no condition
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -349,11 +352,13 @@ class FacetPanel(QWidget):
         self.tree.setModel(self.model)
         self.delegate = FacetDelegate(self.tree, self.model)
         self.tree.setItemDelegate(self.delegate)
+        self.banner = PaneBanner()
 
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.head)
+        column.addWidget(self.banner)
         column.addWidget(self.tree, 1)
 
         self._quick = QTimer(self)
@@ -370,6 +375,7 @@ class FacetPanel(QWidget):
         self.tree.row_entered.connect(self._on_tree_row_entered)
         self.tree.row_spaced.connect(self._on_tree_row_spaced)
         self.tree.row_pointed.connect(self._settle)
+        self.tree.menu_wanted.connect(self._on_tree_menu_wanted)
         self.tree.left.connect(self._on_tree_left)
         self.tree.expanded.connect(self._on_tree_expanded)
         self.tree.collapsed.connect(self._on_tree_collapsed)
@@ -422,6 +428,10 @@ class FacetPanel(QWidget):
         icons.keep(button, icon)
         return button
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        # Not by a focus proxy: from a widget that has one, Tab goes to the proxy and past all before it (Qt 6.11).
+        self.tree.setFocus(event.reason())
+
     # What the window calls
 
     def set_engine(self, engine: MemoryEngine | None) -> None:
@@ -429,8 +439,13 @@ class FacetPanel(QWidget):
         self.jobs.cancel()
         self._engine = engine
         self.scan_limit = DEFAULT_SCAN
+        self.banner.clear()
         self.model.clear()
         self.refresh()
+
+    def set_search(self, active: bool) -> None:
+        """Say whether a search narrows the list further than what is counted here."""
+        self.head.set_search(active)
 
     def show_filter(self, filter: MetaFilter) -> None:
         """Count under `filter`; its values are marked at once."""
@@ -443,6 +458,9 @@ class FacetPanel(QWidget):
         self.scan_limit = DEFAULT_SCAN
         with keeping_place(self.tree):
             self.model.show_filter(filter, self._held())
+        if filter.is_empty():
+            for edit in list(self._find_edits.values()):
+                edit.clear()
         self.refresh()
 
     def refresh(self) -> None:
@@ -501,6 +519,7 @@ class FacetPanel(QWidget):
             return
         if lane == "counts":
             self._is_counting_all = False
+            self.banner.clear()
         with keeping_place(self.tree):
             self.model.show_pages(counted.pages, counted.chosen, self._held())
             self.model.show_errors(counted.errors)
@@ -512,10 +531,10 @@ class FacetPanel(QWidget):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane == "counts":
             self._is_counting_all = False
-            self.model.show_errors(dict.fromkeys(self.model.facets, error))
+            self.model.set_stale()
+            self.banner.show_failure(error, self.refresh)
         else:
             self.model.show_errors({Facet(lane.removeprefix("facet:")): error})
-        self.failed.emit(error)
 
     def _on_jobs_busy_changed(self, busy: bool) -> None:
         if busy:
@@ -525,7 +544,6 @@ class FacetPanel(QWidget):
             self._turn.stop()
             self.delegate.turn_degrees = None
             self.model.end_counting()
-        self.busy_changed.emit(busy)
 
     def _on_quick_timeout(self) -> None:
         self.delegate.turn_degrees = 0
@@ -650,11 +668,33 @@ class FacetPanel(QWidget):
         if facet is not None and row is not None:
             self._try(facet, toggled, row.value)
 
-    def _try(self, facet: Facet, change: Callable[[Facet, MetaFilter, str], MetaFilter], value: str) -> None:
+    def _try(self, facet: Facet, change: Change, value: str) -> None:
         try:
             self._want(change(facet, self._filter, value))
         except InvalidRequest as error:  # a value that an engine counts and the contract has no filter for
-            self.failed.emit(error)
+            self.refused.emit(error)
+
+    def _on_tree_menu_wanted(self, index: Index, at: QPoint) -> None:
+        facet, row = self.model.facet_at(index), self.model.row_at(index)
+        if facet is None or row is None or row.type is not RowType.VALUE:
+            return
+        value, chosen = row.value, self.model.section(facet).chosen  # the row may be another by the time of the choice
+        menu = QMenu(self.tree)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        only = menu.addAction("Only this value", lambda: self._choose(facet, narrowed, value))
+        only.setEnabled(chosen != [value])
+        if row.is_chosen:
+            menu.addAction("Remove from the filter", lambda: self._choose(facet, toggled, value))
+        elif facet.takes_several:
+            menu.addAction("Add to the filter", lambda: self._choose(facet, toggled, value))
+        menu.addSeparator()
+        menu.addAction("Copy value", lambda: QGuiApplication.clipboard().setText(value))
+        menu.popup(at)
+
+    def _choose(self, facet: Facet, change: Change, value: str) -> None:
+        """As by a key: the facet's rows stay where they are."""
+        self._key_held = facet
+        self._try(facet, change, value)
 
     def _show_more(self, facet: Facet) -> None:
         page = self.model.section(facet).page
@@ -715,15 +755,16 @@ class FacetPanel(QWidget):
         edit.setPlaceholderText(f"Find {WORDS[facet].one}")
         edit.setAccessibleName(f"Find {WORDS[facet].one}")
         edit.setText(self.model.section(facet).find)
+        edit.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # by Tab it would come before the tree, even scrolled away
         edit.textChanged.connect(lambda text: self._on_find_text_changed(facet, text))
         edit.stepped.connect(lambda step: self._on_find_stepped(facet, step))
         holder = QWidget()
-        holder.setFocusProxy(edit)
         row = QHBoxLayout(holder)
         is_mirrored = self.tree.isRightToLeft()
         row.setContentsMargins(EDGE * is_mirrored, FIND_MARGIN, EDGE * (not is_mirrored), FIND_MARGIN)
         row.addWidget(edit)
         self.tree.setIndexWidget(index, holder)
+        QWidget.setTabOrder(self.tree, edit)  # Tab and Backtab leave it as they leave the tree
         self._find_edits[facet] = edit
 
     def _drop_find(self, facet: Facet) -> None:

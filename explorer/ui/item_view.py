@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import ItemKind
-from explorer.ui.models.item_model import NUMBERS, Column, ItemModel
-from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width
-from explorer.ui.text import shown
+from explorer.ui.models.item_model import DOWN, HEADS, NUMBERS, Column, ItemModel
+from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
+from explorer.ui.text import MONTHS, shown
 from explorer.ui.theme import theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -31,8 +31,13 @@ KIND_ICONS = {
     ItemKind.CONVERSATION: "conversation",
     ItemKind.LEARNING: "learning",
 }
-_WIDTHS = {Column.KIND: 40, Column.NODE: 124, Column.OBSERVED: 104, Column.CONFIDENCE: 52, Column.SCORE: 60}
-_DESIGN_PX = 13  # the body size for which those widths are meant
+_ICON = 16
+ICON_AT = 14  # of a kind's icon, from the row's leading edge
+_DESIGN_PX = 13  # the body size for which the widths below are meant
+KIND_WIDTH = 40  # at every text size: icons do not grow with it
+_NODE_WIDTHS = (124, 220)
+_NODE_SHARE = 0.19  # of the view, between those two
+_LEAST = {Column.TEXT: 120, Column.NODE: 64}
 
 
 class ItemView(QTableView):
@@ -46,6 +51,8 @@ class ItemView(QTableView):
         self.setObjectName("itemView")
         self.setAccessibleName("Items")
         self._hovered = -1
+        self._chosen: dict[Column, int] = {}  # widths given by hand
+        self._is_fitting = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -66,30 +73,102 @@ class ItemView(QTableView):
         head = self.horizontalHeader()
         head.setHighlightSections(False)
         head.setSectionsClickable(False)  # nothing sorts yet: no hover that promises it
-        head.setMinimumSectionSize(36)
+        head.setMinimumSectionSize(16)  # less than any column is given: each has its own least width
         self.doubleClicked.connect(lambda index: self.entered_row.emit(index.row()))
+        head.sectionResized.connect(self._on_head_section_resized)
+        head.sectionHandleDoubleClicked.connect(self._on_head_section_handle_double_clicked)
 
     def setModel(self, model: QAbstractItemModel | None) -> None:
         super().setModel(model)
         head = self.horizontalHeader()
         for column in Column:
-            mode = QHeaderView.ResizeMode.Interactive
-            if column is Column.TEXT:
-                mode = QHeaderView.ResizeMode.Stretch
-            elif column is Column.KIND:
-                mode = QHeaderView.ResizeMode.Fixed
-            head.setSectionResizeMode(column, mode)
+            fixed = column is Column.KIND
+            head.setSectionResizeMode(
+                column, QHeaderView.ResizeMode.Fixed if fixed else QHeaderView.ResizeMode.Interactive
+            )
         self.fit_to_font()
 
     def fit_to_font(self) -> None:
-        """Heights and first widths for the text size in use."""
+        """Heights and widths for the fonts in use."""
         rows = self.verticalHeader()
         rows.setMinimumSectionSize(16)
         rows.setDefaultSectionSize(theme().row_height("row"))
         head = self.horizontalHeader()
         head.setFixedHeight(theme().row_height("columnHead"))
-        for column, width in _WIDTHS.items():
-            self.setColumnWidth(column, round(width * theme().size_px("body") / _DESIGN_PX))
+        self.fit_columns()
+
+    def set_column_hidden(self, column: Column, is_hidden: bool) -> None:
+        """Hide or show a column; the text takes or gives the room."""
+        if self.isColumnHidden(column) != is_hidden:
+            self._is_fitting = True  # the head tells of it as of a dragged edge
+            self.setColumnHidden(column, is_hidden)
+            self._is_fitting = False
+            self.fit_columns()
+
+    def fit_columns(self) -> None:
+        """Numbers and dates as wide as they are, what was chosen by hand as it was chosen, the rest for the text."""
+        if self.model() is None or self._is_fitting:
+            return
+        room = self.viewport().width()
+        others = [column for column in self._shown_columns() if column is not Column.TEXT]
+        widths: dict[Column, int] = {column: self._wanted_width(column) for column in others}
+        lacking = _scaled(_LEAST[Column.TEXT]) - (room - sum(widths.values()))
+        if lacking > 0 and Column.NODE in widths:
+            widths[Column.NODE] = max(self._least_width(Column.NODE), widths[Column.NODE] - lacking)
+        widths[Column.TEXT] = max(_scaled(_LEAST[Column.TEXT]), room - sum(widths.values()))
+        self._is_fitting = True
+        for column, width in widths.items():
+            self.setColumnWidth(column, width)
+        self._is_fitting = False
+
+    def _wanted_width(self, column: Column) -> int:
+        if column is Column.KIND:
+            return KIND_WIDTH
+        least = self._least_width(column)
+        if column in self._chosen:
+            return max(least, self._chosen[column])
+        if column is Column.NODE:
+            lowest, highest = map(_scaled, _NODE_WIDTHS)
+            return min(highest, max(lowest, round(self.viewport().width() * _NODE_SHARE)))
+        return least
+
+    def _least_width(self, column: Column) -> int:
+        """Below this a column would cut what it shows; text and nodes are cut with dots."""
+        if column in _LEAST:
+            return _scaled(_LEAST[column])
+        model = self.model()
+        score = model.widest_score if isinstance(model, ItemModel) else ""
+        head = f"{DOWN} {HEADS[column]}" if column is not Column.CONFIDENCE else HEADS[column]
+        texts = {Column.OBSERVED: _dates(), Column.SCORE: ["0.00", score]}.get(column, ["0.00"])
+        widest = max(*(text_width(text, "body") for text in texts), text_width(head, "smallMedium"))
+        return widest + 2 * PAD + 1  # a pixel to spare: widths of text are fractions
+
+    def _shown_columns(self) -> list[Column]:
+        return [column for column in Column if not self.isColumnHidden(column)]
+
+    def _on_head_section_resized(self, section: int, before: int, now: int) -> None:
+        """An edge was dragged: what one column gains, the one after it loses, so that the edge stays under the hand."""
+        shown_columns = self._shown_columns()
+        if self._is_fitting or now == before or section not in shown_columns:
+            return
+        column = Column(section)
+        neighbours = shown_columns[shown_columns.index(column) + 1 :]
+        if neighbours:
+            after = neighbours[0]
+            moved = min(now - before, self.columnWidth(after) - self._least_width(after))
+            moved = max(moved, self._least_width(column) - before)
+            for one, width in ((column, before + moved), (after, self.columnWidth(after) - moved)):
+                if one is not Column.TEXT:
+                    self._chosen[one] = width
+        self.fit_columns()
+
+    def _on_head_section_handle_double_clicked(self) -> None:
+        self._chosen.clear()
+        self.fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit_columns()
 
     @property
     def hovered(self) -> int:
@@ -182,10 +261,20 @@ class ItemDelegate(QStyledItemDelegate):
         match column:
             case Column.KIND:
                 token = "accent" if focused else aside
-                draw_icon(painter, option.rect, KIND_ICONS[model.hit(index.row()).kind], token)
+                room = QRect(option.rect.left(), option.rect.top(), 2 * ICON_AT + _ICON, option.rect.height())
+                if self._view.isRightToLeft():
+                    room.moveRight(option.rect.right())
+                draw_icon(painter, room, KIND_ICONS[model.hit(index.row()).kind], token)
             case Column.TEXT:
                 self._draw_line(painter, cell, model, index.row(), selected, main)
+            case Column.NODE:
+                node = model.data(index, Qt.ItemDataRole.DisplayRole)
+                if text_width(node) > cell.width():
+                    node = node.partition(":")[2] or node  # the kind of node goes before any of its name
+                draw_text(painter, cell, node, "body", aside)
             case _:
+                if column is Column.OBSERVED and model.hit(index.row()).meta.observed_at is None and not focused:
+                    aside = "text3"
                 side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
                 text = model.data(index, Qt.ItemDataRole.DisplayRole)
                 draw_text(painter, cell, text, "body", aside, side)
@@ -198,7 +287,7 @@ class ItemDelegate(QStyledItemDelegate):
             painter.fillRect(rect, colors.color("soft" if focused else "idle"))
         elif index.row() == view.hovered:
             painter.fillRect(rect, colors.color("hover"))
-        painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.color("line"))
+        painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.color("hover"))
         is_first = index.column() == Column.KIND
         leading = rect.right() + 1 - EDGE if view.isRightToLeft() else rect.left()
         if selected and is_first:
@@ -246,3 +335,15 @@ class ItemDelegate(QStyledItemDelegate):
 
     def _after(self, cell: QRect, width: int) -> QRect:
         return cell.adjusted(0, 0, -width, 0) if self._view.isRightToLeft() else cell.adjusted(width, 0, 0, 0)
+
+
+def _scaled(width: int) -> int:
+    """A width of the design, at the text size in use."""
+    return round(width * theme().size_px("body") / _DESIGN_PX)
+
+
+def _dates() -> list[str]:
+    """The widest forms a date can take: which month and digit are widest is the font's matter."""
+    digit = max("0123456789", key=text_width)
+    day = f"{digit}{digit}"
+    return [form for month in MONTHS for form in (f"{day} {month} {day}:{day}", f"{day} {month} {day}{day}")]

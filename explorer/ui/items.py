@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication, QResizeEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import (
@@ -33,15 +40,17 @@ from explorer.contract import (
     Unsupported,
     is_blank,
 )
+from explorer.contract.query import MAX_GET_IDS, MAX_SCAN
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
+from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
-from explorer.ui.models.item_model import NAMES, Column, ItemModel, Page
+from explorer.ui.models.item_model import MAX_EMPTY_PAGES, NAMES, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
-from explorer.ui.text import at_least, isolate, number, shown
+from explorer.ui.text import at_least, counted, number, shown
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)
@@ -49,11 +58,10 @@ log = logging.getLogger(__name__)
 LIST_PAGE = 200
 FETCH_PAGE = 50
 COUNT_PAGE = 1_000
-SCAN_LIMIT = 50_000  # the contract's largest
-GET_BATCH = 200
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
+MAX_TOLD = 3  # conditions whose removal is told; of more, the best
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -64,7 +72,7 @@ class Ask:
     filter: MetaFilter = field(default_factory=MetaFilter)
     query: str = ""
     mode: FetchMode | None = None
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def is_search(self) -> bool:
@@ -82,6 +90,31 @@ class Count:
         return at_least(self.n) if self.is_least else number(self.n)
 
 
+NONE = Count(0)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a memory holds: the items that a filter without a reach admits, and those in sandboxes, as far as known."""
+
+    outside: Count
+    sandboxed: Count = NONE
+
+    @property
+    def place(self) -> str:
+        """What the number of `outside` is true of."""
+        return "stored" if self.sandboxed == NONE else "outside sandboxes"
+
+
+@dataclass(frozen=True)
+class Why:
+    """What the engine says about itself and holds, and how many would match without each of the conditions."""
+
+    health: EngineHealth
+    stored: Stored
+    without: tuple[tuple[Condition, Count], ...] = ()
+
+
 class ItemList(QWidget):
     """Rows by page, the number of matches, and which emptiness it is when there are none.
 
@@ -92,7 +125,8 @@ class ItemList(QWidget):
     item_activated = Signal(object)  # a Hit: double click or Enter
     counted = Signal(object)  # (number, whether there may be more)
     clear_wanted = Signal()
-    remove_last_wanted = Signal()
+    remove_wanted = Signal(str)  # the field of the condition that stands in the way
+    current_left = Signal(bool)  # the current item is no longer among the rows; False: it is again
     edit_connection_wanted = Signal()
     import_wanted = Signal()
     failed = Signal(object)  # an exception
@@ -110,12 +144,13 @@ class ItemList(QWidget):
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._listing = object()  # another one whenever the rows begin anew
         self._total: Count | None = None
-        self._stored: Count | None = None
+        self._stored: Stored | None = None
         self._counting = False
         self._counted_so_far: int | None = None
         self._read_at: datetime | None = None
         self._health: EngineHealth | None = None
         self._current_id: ItemId | None = None
+        self._has_left = False
         self._keeps_scroll = False
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
@@ -148,6 +183,8 @@ class ItemList(QWidget):
         self.busy_line = BusyLine()
         self.banner = Banner()
         self.banner.setObjectName("itemBanner")
+        self.health_banner = Banner()  # of its own: a word on the engine must not replace an error and its way out
+        self.health_banner.setObjectName("itemHealthBanner")
         self.state = EmptyState()
         self.state.setObjectName("itemState")
         self.loading = LoadingState()
@@ -170,6 +207,9 @@ class ItemList(QWidget):
         self.loaded_label.setObjectName("loadedLabel")
         self.loaded_label.setTextFormat(Qt.TextFormat.PlainText)
         self.loaded_label.setProperty("tone", "text2")
+        self.load_more_button = QPushButton("Load more")
+        self.load_more_button.setObjectName("loadMoreButton")
+        self.load_more_button.setProperty("kind", "link")
         self.foot = QFrame()
         self.foot.setProperty("surface", "foot")
         self.foot.setMinimumHeight(theme().row_height("listFoot"))
@@ -180,18 +220,19 @@ class ItemList(QWidget):
         row.addWidget(self.stopped_label, 1)
         row.addWidget(self.go_on_button)
         row.addWidget(self.loaded_label)
+        row.addWidget(self.load_more_button)
 
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._column.addWidget(self.head)
         self._column.addWidget(self.busy_line)
+        self._column.addWidget(self.health_banner)
         self._column.addWidget(self.banner)
         self._column.addWidget(self.state)
         self._column.addWidget(self.loading)
         self._column.addWidget(self.view, 1)
         self._column.addWidget(self.foot)
-        self.setFocusProxy(self.view)
 
         self._kinds_timer = QTimer(self)
         self._kinds_timer.setSingleShot(True)
@@ -210,12 +251,17 @@ class ItemList(QWidget):
         self.view.horizontalHeader().customContextMenuRequested.connect(self._on_head_menu_requested)
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.go_on_button.clicked.connect(self.model.go_on)
+        self.load_more_button.clicked.connect(self._on_load_more_button_clicked)
         self.loading.cancel_wanted.connect(self._on_loading_cancel_wanted)
         theme().changed.connect(self._on_theme_changed)
         self._fit_columns()
         self._show_nothing_open()
 
     # What to show
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        # Not by a focus proxy: from a widget that has one, Tab goes past all before the proxy (Qt 6.11).
+        self.view.setFocus(event.reason())
 
     def set_engine(self, engine: MemoryEngine | None, name: str) -> None:
         """Forget what was read from the engine before; `show_filter` then reads from this one."""
@@ -227,13 +273,19 @@ class ItemList(QWidget):
         self._counting, self._counted_so_far = False, None
         self._current_id = None
         self.banner.clear()
+        self.health_banner.clear()
         self.busy_line.set_busy(False)
         self.model.clear()
         self._show_nothing_open()
         self.item_selected.emit(None)
+        self._tell_whether_current_left()
 
     def show_filter(
-        self, filter: MetaFilter, query: str = "", mode: FetchMode | None = None, conditions: Sequence[str] = ()
+        self,
+        filter: MetaFilter,
+        query: str = "",
+        mode: FetchMode | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> None:
         """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words."""
         self._ask = Ask(filter, query, mode, tuple(conditions))
@@ -248,13 +300,16 @@ class ItemList(QWidget):
 
     def show_health(self, health: EngineHealth | None) -> None:
         """What the engine says about itself: a warning stands beside its rows while it does not serve fully."""
-        self._health = health
-        if self.model.is_stale:
-            return  # the banner says something graver
-        if health is None or health.state == "ok":
-            self.banner.clear()
+        if health != self._health:  # it is told every half minute; said once, it can be dismissed
+            self._health = health
+            self._show_health_note()
+
+    def _show_health_note(self) -> None:
+        health = self._health
+        if health is None or health.state == "ok" or self.model.is_stale:  # stale rows have a graver sentence
+            self.health_banner.clear()
         else:
-            self.banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
+            self.health_banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
 
     def set_zone(self, zone: tzinfo) -> None:
         """Show times in another zone."""
@@ -276,6 +331,11 @@ class ItemList(QWidget):
         """The item of the current row."""
         index = self.view.currentIndex()
         return self.model.hit(index.row()) if index.isValid() else None
+
+    @property
+    def current_is_shown(self) -> bool:
+        """False while the item that was selected last is not among the rows."""
+        return self._current_id is None or self.model.row_of(self._current_id) is not None
 
     def select_id(self, id: ItemId) -> bool:
         """Make the row of an item the current one; False where it is not loaded."""
@@ -320,7 +380,7 @@ class ItemList(QWidget):
         else:
             self.jobs.start("count", _count(engine, ask.filter), self._on_count)
         if self._stored is None:
-            self.jobs.start("stored", _count(engine, MetaFilter()), self._on_stored)
+            self.jobs.start("stored", _stored(engine), self._on_stored)
 
     async def _page(self, engine: MemoryEngine, ask: Ask, cursor: str | None) -> Page:
         if not ask.is_search:
@@ -347,10 +407,10 @@ class ItemList(QWidget):
         self.model.show_first(page)
         self._after_page()
         self.banner.clear()
-        if self._health is not None:
-            self.show_health(self._health)
+        self._show_health_note()
         self._fit_columns()
         self._restore_current(had_current)
+        self._tell_whether_current_left()
         bar = self.view.verticalScrollBar()
         bar.setValue(scrolled if self._keeps_scroll else 0)
         self._on_selection_changed()
@@ -373,6 +433,7 @@ class ItemList(QWidget):
             if listing is self._listing:
                 self.model.append(page)
                 self._after_page()
+                self._tell_whether_current_left()
 
         self.jobs.start("page", self._page(self._engine, self._shown_ask, cursor), on_page)
 
@@ -395,7 +456,7 @@ class ItemList(QWidget):
         self._show_count()
         self._show_foot()
 
-    def _on_stored(self, stored: Count) -> None:
+    def _on_stored(self, stored: Stored) -> None:
         self._stored = stored
         self._show_count()
 
@@ -410,16 +471,21 @@ class ItemList(QWidget):
 
     async def _count_all(self, engine: MemoryEngine, filter: MetaFilter) -> Count:
         """Page through the whole listing; the number so far is shown on the way."""
-        n, cursor = 0, None
+        n, cursor, idle_pages = 0, None, 0
         seen: set[str] = set()
+        before: set[ItemId] = set()
         while True:
             page = await engine.list_preview(ListRequest(filter=filter, limit=COUNT_PAGE, cursor=cursor))
-            n += len(page.items)
+            ids = {hit.id for hit in page.items}
+            fresh = len(ids - before)
+            n, before = n + fresh, ids
             cursor = page.next_cursor
             if cursor is None:
                 return Count(n)
-            if cursor in seen:
+            idle_pages = 0 if fresh else idle_pages + 1
+            if cursor in seen or idle_pages >= MAX_EMPTY_PAGES:
                 return Count(n, is_least=True)
+            await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
             seen.add(cursor)
             self._counted_so_far = n
             if self._total is None or n > self._total.n:
@@ -443,7 +509,9 @@ class ItemList(QWidget):
             if (hit := self.model.hit(row)).kind is ItemKind.LEARNING and self.model.learning_kind(row) is None
         ]
         if wanted:
-            self.jobs.start("kinds", self._kinds(engine, wanted[:GET_BATCH], self._ask), self.model.set_learning_kinds)
+            self.jobs.start(
+                "kinds", self._kinds(engine, wanted[:MAX_GET_IDS], self._ask), self.model.set_learning_kinds
+            )
 
     async def _kinds(self, engine: MemoryEngine, ids: list[ItemId], ask: Ask) -> dict[ItemId, LearningKind]:
         found = await engine.get_items(GetRequest(ids=ids, reach=ask.filter.reach))
@@ -483,6 +551,7 @@ class ItemList(QWidget):
     def _show_failure(self, error: Exception) -> None:
         has_rows = self.model.rowCount() > 0
         self.model.set_stale(True)
+        self._show_health_note()
         self._show_count()
         if isinstance(error, Unauthorized):
             self.banner.clear()
@@ -523,15 +592,24 @@ class ItemList(QWidget):
             return
         self.jobs.start("why", self._why(self._engine, self._ask), self._on_why)
 
-    async def _why(self, engine: MemoryEngine, ask: Ask) -> tuple[EngineHealth, Count | None, Count]:
-        """The engine's health, the number of matches without the search, and the number of stored items."""
+    async def _why(self, engine: MemoryEngine, ask: Ask) -> Why:
         health = await engine.health()
-        without_search = await _count(engine, ask.filter) if ask.is_search else None
-        stored = self._stored or await _count(engine, MetaFilter())
-        return health, without_search, stored
+        stored = self._stored or await _stored(engine)
+        without_each = []
+        for one in ask.conditions if health.state == "ok" else ():
+            rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
+            without_each.append((one, await self._matches(engine, rest)))
+        return Why(health, stored, tuple(without_each))
 
-    def _on_why(self, why: tuple[EngineHealth, Count | None, Count]) -> None:
-        health, without_search, stored = why
+    async def _matches(self, engine: MemoryEngine, ask: Ask) -> Count:
+        """How many there are; of a search no more than one page is looked at."""
+        if not ask.is_search:
+            return await _count(engine, ask.filter)
+        page = await self._page(engine, ask, None)
+        return Count(len(page.hits), is_least=page.cursor is not None)
+
+    def _on_why(self, why: Why) -> None:
+        health, stored = why.health, why.stored
         self._stored = stored
         self.loading.stop()
         self._show_count()
@@ -548,6 +626,12 @@ class ItemList(QWidget):
                 [("Look further", self._look_further)] if self.model.can_go_on else [],
                 tone="caution",
             )
+        elif self._ask.filter.is_empty() and not self._ask.is_search and stored.sandboxed != NONE:
+            self._say(
+                "inbox",
+                "Nothing is stored outside sandboxes",
+                f"In sandboxes there {_are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
+            )
         elif self._ask.filter.is_empty() and not self._ask.is_search:
             self._say(
                 "inbox",
@@ -556,24 +640,28 @@ class ItemList(QWidget):
                 [("Import…", self.import_wanted.emit)],
             )
         else:
-            self._say_nothing_matches(without_search, stored)
+            self._say_nothing_matches(why)
 
-    def _say_nothing_matches(self, without_search: Count | None, stored: Count) -> None:
-        names = [isolate(shown(name)) for name in self._ask.conditions]
+    def _say_nothing_matches(self, why: Why) -> None:
+        """The conditions by name, what is there without each, and the removal that gives most as the first way on."""
+        n = len(why.without)
         title = "Nothing matches"
-        if len(names) == 1:
+        if n == 1:
             title += " this condition"
-        elif names:
-            many = _NUMBER_WORDS[len(names)] if len(names) < len(_NUMBER_WORDS) else number(len(names))
-            title += f" these {many} conditions"
-        said = f"{'; '.join(names)}." if names else ""
-        if without_search is not None and len(names) > 1:
-            said += f" Without the search there {_are(without_search)}."
-        elif stored.n:
-            said += f" {str(stored).capitalize()} {'item is' if stored == Count(1) else 'items are'} stored."
-        last = "Remove the search" if self._ask.is_search else "Remove the last condition"
-        actions: list[Action] = [("Clear all", self.clear_wanted.emit), (last, self.remove_last_wanted.emit)]
-        self._say("funnel", title, said.strip(), actions[1:] if len(names) == 1 else actions)
+        elif n:
+            title += f" these {_NUMBER_WORDS[n] if n < len(_NUMBER_WORDS) else number(n)} conditions"
+        best = max(why.without, key=lambda each: each[1].n, default=None)
+        clear: Action = ("Clear all", self.clear_wanted.emit)
+        if best is None or best[1] == NONE:
+            said = "Without any one of them there are still none. " if n > 1 else ""
+            self._say("funnel", title, f"{said}{_stored_sentence(why.stored)}", [clear])
+            return
+        told = why.without if n <= MAX_TOLD else (best,)
+        ranked = sorted(told, key=lambda each: -each[1].n)
+        said = " ".join(f"Without {_named(one)} there {_are(count)}." for one, count in ranked)
+        field = best[0].field
+        remove: Action = (f"Remove {_named(best[0])}", lambda: self.remove_wanted.emit(field))
+        self._say("funnel", title, said, [remove] if n == 1 else [clear, remove])
 
     def _look_further(self) -> None:
         self.loading.start(f"Reading {shown(self._name)}")
@@ -612,11 +700,14 @@ class ItemList(QWidget):
         if self._engine is None:
             self.count_label.clear()
         else:
-            what = "hit" if ask.is_search else "item"
-            self.count_label.setText(f"{settled} {what}{'' if settled == Count(1) else 's'}" if settled else "")
+            noun = "hit" if ask.is_search else "item"
+            self.count_label.setText(counted(settled.n, noun, settled.is_least) if settled else "")
         self.aside_label.setText(self._aside(ask))
         cut = self._total if self._total is not None and self._total.is_least and not ask.is_search else None
-        self.count_label.setToolTip(f"Counting stopped at {number(cut.n)} items; there may be more." if cut else "")
+        why_more = f"Counting stopped at {number(cut.n)} items; there may be more." if cut else ""
+        if ask.is_search and settled is not None and settled.is_least:
+            why_more = "A search is read page by page and not counted before its end; more hits come with “Load more”."
+        self.count_label.setToolTip(why_more)
         running = self._counted_so_far is not None
         self.count_all_button.setVisible((cut is not None or running) and not self.model.is_stale)
         self.count_all_button.setText("Stop counting" if running else "Count all")
@@ -643,17 +734,20 @@ class ItemList(QWidget):
             return f"found by {mode}" if mode else ""
         if self._counted_so_far is not None:
             return "counting all"
-        if self._stored == Count(0) and self.model.rowCount() == 0:
+        if self._stored == Stored(NONE) and self.model.rowCount() == 0:
             return "nothing stored yet"
         if self._counting and self.model.has_more:
             return "still counting"
         if self._total is None and self.model.has_more:
             return "not counted"
-        if _is_in_sandbox(ask.filter):
-            return "in a sandbox"
-        if ask.filter.is_empty() or self._stored is None:
+        if where := _sandbox_words(ask.filter):
+            return where
+        if self._stored is None:
             return ""
-        return f"of {self._stored} stored"
+        if ask.filter.is_empty():
+            sandboxed = self._stored.sandboxed
+            return f"{sandboxed} more in sandboxes" if sandboxed != NONE else ""
+        return f"of {self._stored.outside} {self._stored.place}"
 
     def _announce(self, settled: Count) -> None:
         self.counted.emit((settled.n, settled.is_least))
@@ -668,12 +762,15 @@ class ItemList(QWidget):
         self.foot.setVisible(rows > 0)
         self.stopped_label.setText(self.model.stopped)
         self.go_on_button.setVisible(self.model.can_go_on)
-        if settled is None or not rows:
-            self.loaded_label.clear()
-        elif settled == Count(rows, is_least=True):
-            self.loaded_label.setText(f"{number(rows)} loaded")
-        else:
-            self.loaded_label.setText(f"{number(rows)} of {settled} loaded")
+        is_search = self._shown_ask is not None and self._shown_ask.is_search
+        self.load_more_button.setVisible(
+            is_search and self.model.has_more and not self.model.can_go_on and not self.model.is_stale
+        )
+        self.loaded_label.setText(f"{number(rows)} of {settled} loaded" if settled is not None and rows else "")
+
+    def _on_load_more_button_clicked(self) -> None:
+        self.banner.clear()  # of the page that failed before, if one did
+        self.model.retry()
 
     # The view
 
@@ -691,6 +788,13 @@ class ItemList(QWidget):
         hit = self.model.hit(now.row())
         self._current_id = hit.id
         self.item_selected.emit(hit)
+        self._tell_whether_current_left()
+
+    def _tell_whether_current_left(self) -> None:
+        has_left = not self.current_is_shown
+        if has_left != self._has_left:
+            self._has_left = has_left
+            self.current_left.emit(has_left)
 
     def _on_view_copy_wanted(self) -> None:
         hits = self.selected_hits()
@@ -702,19 +806,18 @@ class ItemList(QWidget):
         """The texts of `hits` in full: a listing may hold only their starts."""
         texts = {hit.id: hit.text for hit in hits}
         ids = list(texts)
-        for start in range(0, len(ids), GET_BATCH):
-            whole = await engine.get(GetRequest(ids=ids[start : start + GET_BATCH], reach=ask.filter.reach))
+        for start in range(0, len(ids), MAX_GET_IDS):
+            whole = await engine.get(GetRequest(ids=ids[start : start + MAX_GET_IDS], reach=ask.filter.reach))
             texts.update((hit.id, hit.text) for hit in whole)
         return "\n\n".join(texts.values())
 
     def _on_head_menu_requested(self) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        head = self.view.horizontalHeader()
         for column in (Column.NODE, Column.OBSERVED, Column.CONFIDENCE, Column.SCORE):
             action = menu.addAction(NAMES[column])
             action.setCheckable(True)
-            action.setChecked(not head.isSectionHidden(column))
+            action.setChecked(not self.view.isColumnHidden(column))
             action.triggered.connect(lambda on, column=column: self.set_column_shown(column, on))
         menu.popup(self.cursor().pos())
 
@@ -727,9 +830,9 @@ class ItemList(QWidget):
             Column.CONFIDENCE: not narrow and not searching,
             Column.SCORE: searching,
         } | self._chosen_columns
-        head = self.view.horizontalHeader()
         for column, is_shown in wanted.items():
-            head.setSectionHidden(column, not is_shown)
+            self.view.set_column_hidden(column, not is_shown)
+        self.view.fit_columns()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -745,14 +848,39 @@ class ItemList(QWidget):
 async def _count(engine: MemoryEngine, filter: MetaFilter) -> Count:
     """How many items `filter` admits; by a facet's total, which every engine has."""
     page: ExplorePage = await engine.explore(
-        ExploreRequest(facet=Facet.KIND, filter=filter, limit=3, scan_limit=SCAN_LIMIT)
+        ExploreRequest(facet=Facet.KIND, filter=filter, limit=3, scan_limit=MAX_SCAN)
     )
     return Count(page.total, page.truncated)
 
 
-def _is_in_sandbox(filter: MetaFilter) -> bool:
-    """Whether the filter looks into a sandbox, whose items are no part of what is stored outside."""
-    return filter.reach is not None and filter.reach.at.is_sandboxed_from(Namespace.ROOT)
+async def _stored(engine: MemoryEngine) -> Stored:
+    """How much is stored, in sandboxes too where the engine knows its nodes: the default listing never enters one."""
+    outside = await _count(engine, MetaFilter())
+    if type(engine).namespaces is MemoryEngine.namespaces:
+        return Stored(outside)
+    nodes = await engine.namespaces(MetaFilter(), MAX_SCAN)
+    sandboxed = sum(
+        bucket.count for bucket in nodes.buckets if Namespace.parse(bucket.value).is_sandboxed_from(Namespace.ROOT)
+    )
+    return Stored(outside, Count(sandboxed, nodes.truncated) if sandboxed else NONE)
+
+
+def _sandbox_words(filter: MetaFilter) -> str:
+    """That the filter looks into a sandbox, whose items are no part of what is stored outside; else empty."""
+    if filter.reach is None or not filter.reach.at.is_sandboxed_from(Namespace.ROOT):
+        return ""
+    return "sandbox and its parents" if filter.reach.inherit else "in a sandbox"
+
+
+def _named(condition: Condition) -> str:
+    """`the tag`, `the search`: a condition by its kind; the chip has its value."""
+    names = {QUERY: "search", "observed_after": "dates", "observed_before": "dates", "reach": "namespace"}
+    return f"the {names.get(condition.field) or condition.words.rpartition(' ')[0] or condition.words}"
+
+
+def _stored_sentence(stored: Stored) -> str:
+    said = f"There {_are(stored.outside)} {stored.place}"
+    return f"{said}, and {stored.sandboxed} in them." if stored.sandboxed != NONE else f"{said}."
 
 
 def _health_sentence(health: EngineHealth) -> str:
@@ -764,6 +892,6 @@ def _health_sentence(health: EngineHealth) -> str:
 
 def _are(count: Count) -> str:
     """`is 1 item`, `are 2 467 items`, `are none`."""
-    if count == Count(0):
+    if count == NONE:
         return "are none"
-    return "is 1 item" if count == Count(1) else f"are {count} items"
+    return f"{'is' if count == Count(1) else 'are'} {counted(count.n, 'item', count.is_least)}"

@@ -42,9 +42,14 @@ class Jobs(QObject):
     def start(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> None:
         """Run `work` in `lane` and hand its result to `done`, unless the lane was started again or cancelled before."""
         self.cancel(lane)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # a timer of a widget that outlives the loop: nobody is left to answer
+            work.close()
+            return
         if not self._lanes:
             self.busy_changed.emit(True)
-        task = asyncio.get_running_loop().create_task(self._run(lane, work, done), name=lane)
+        task = loop.create_task(self._run(lane, work, done), name=lane)
         self._lanes[lane] = task  # the loop keeps weak references only
         task.add_done_callback(lambda ended: self._forget(lane, ended, work))
 
@@ -53,6 +58,12 @@ class Jobs(QObject):
         for name in [lane] if lane else list(self._lanes):
             if task := self._lanes.get(name):
                 task.cancel()
+
+    async def end(self, lane: str) -> None:
+        """Cancel the task of one lane and wait until it has really ended."""
+        if task := self._lanes.get(lane):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def aclose(self) -> None:
         """Cancel every lane and wait until each has really ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -18,13 +19,15 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
+    QTabBar,
+    QTabWidget,
     QToolBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from explorer.contract import EngineHealth, Facet, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
+from explorer.contract import EngineHealth, Facet, ItemId, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
 from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
@@ -43,6 +46,8 @@ _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
 _LAYOUT_VERSION = 1
+_COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
+"""From which window width on, how wide the left and the right docks are; the list takes the rest."""
 
 
 class Panel(Protocol):
@@ -68,6 +73,7 @@ class MainWindow(QMainWindow):
         self.setObjectName("mainWindow")
         self.setWindowTitle("TinyMemory Explorer")
         self.setDockNestingEnabled(True)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self._settings = settings
         self._may_close = False
         self._engine: MemoryEngine | None = None
@@ -75,6 +81,8 @@ class MainWindow(QMainWindow):
         self._health: EngineHealth | None = None
         self._zone = local_zone()
         self.trail = Trail(View())
+        self._wanted_id: ItemId | None = None
+        self._has_own_layout = False
         self.jobs = Jobs(self)
 
         self.connection_box = ConnectionBox()
@@ -88,6 +96,11 @@ class MainWindow(QMainWindow):
         self.viewer = ItemViewer(zone=self._zone)
         self._panels: list[Panel] = [self.namespaces, self.facets, self.items, self.viewer]
 
+        self._dock_moved = QTimer(self)
+        self._dock_moved.setSingleShot(True)
+        self._dock_moved.setInterval(0)  # the tab bars are there once Qt has laid out
+        self._dock_moved.timeout.connect(self._dress_dock_tabs)
+
         self._build_actions()
         self._build_top()
         self.setCentralWidget(self.items)
@@ -100,6 +113,7 @@ class MainWindow(QMainWindow):
         self._fill_more_menu()
         self._build_status()
         self._connect()
+        self._order_tabs()
         self._first_layout = self.saveState(_LAYOUT_VERSION)
         self._show_view()
 
@@ -175,6 +189,8 @@ class MainWindow(QMainWindow):
         dock.setWidget(panel)
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
+        dock.dockLocationChanged.connect(self._dock_moved.start)
+        dock.visibilityChanged.connect(self._dock_moved.start)
         return dock
 
     def _fill_more_menu(self) -> None:
@@ -227,12 +243,14 @@ class MainWindow(QMainWindow):
         self.chip_bar.activated.connect(self._on_chip_bar_activated)
         self.chip_bar.clear_wanted.connect(self._clear)
         self.facets.filter_wanted.connect(self.go_to_filter)
+        self.facets.refused.connect(self.show_exception)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
         self.items.item_selected.connect(self.viewer.show_hit)
         self.items.item_activated.connect(self._on_items_item_activated)
         self.items.clear_wanted.connect(self._clear)
-        self.items.remove_last_wanted.connect(self._remove_last)
+        self.items.remove_wanted.connect(self._on_chip_bar_removed)
+        self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
@@ -248,10 +266,34 @@ class MainWindow(QMainWindow):
         self.next_pane_action.triggered.connect(self._on_next_pane_action_triggered)
         self.quit_action.triggered.connect(self.close)
         self.job_cancel_button.clicked.connect(self.job_cancel_wanted)
-        self.read_only_button.clicked.connect(self.read_only_wanted)
+        self.read_only_button.clicked.connect(self._on_read_only_button_clicked)
         self._health_timer = QTimer(self)
         self._health_timer.setInterval(_HEALTH_EVERY_MS)
         self._health_timer.timeout.connect(self._ask_health)
+
+    def _order_tabs(self) -> None:
+        """The way of the Tab key: toolbar, chips, namespaces, facets, list, viewer."""
+        stops: list[QWidget] = [
+            self.connection_box,
+            self.back_button,
+            self.forward_button,
+            self.search_box.search_edit,
+            self.search_box.mode_box,
+            self.read_only_button,
+            self.refresh_button,
+            self.more_button,
+            self.chip_bar,
+            self.namespaces.reach_box,
+            self.namespaces.tree,
+            self.facets.sort_button,
+            self.facets.more_button,
+            self.facets.tree,
+            self.items.view,
+            self.viewer.header,
+            self.viewer,
+        ]
+        for before, after in pairwise(stops):
+            QWidget.setTabOrder(before, after)
 
     # What is open
 
@@ -262,14 +304,27 @@ class MainWindow(QMainWindow):
     def show_choices(self, choices: list[Choice], current: str) -> None:
         self.connection_box.show_choices(choices, current)
 
-    def show_engine(self, engine: MemoryEngine | None, name: str, *, is_read_only: bool, can_lock: bool) -> None:
-        """Browse another engine from its start; the caller closes the one before once `settled` has returned.
+    def show_engine(
+        self,
+        engine: MemoryEngine | None,
+        name: str,
+        *,
+        is_read_only: bool,
+        can_lock: bool,
+        keeps_view: bool = False,
+    ) -> None:
+        """Browse another engine; the one before is the caller's to close.
 
-        `can_lock`: whether this engine can be reopened read-only.
+        `can_lock`: whether this engine can be reopened read-only. `keeps_view`: it holds the same memory, so that
+        view, trail and selection stay; otherwise all begin anew.
         """
         self._engine, self._name, self._health = engine, name, None
         self.error_banner.clear()
-        self.trail = Trail(View())
+        self.read_label.clear()
+        current = self.items.current_hit() if keeps_view else None
+        self._wanted_id = current.id if current is not None else None
+        if not keeps_view:
+            self.trail = Trail(View())
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
@@ -285,7 +340,7 @@ class MainWindow(QMainWindow):
         self._show_view()
         self._ask_health()
         self._health_timer.start()
-        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_lock(self, is_read_only: bool) -> None:
         button = self.read_only_button
@@ -320,6 +375,7 @@ class MainWindow(QMainWindow):
             self._show_view()
 
     def go_to_filter(self, filter: MetaFilter) -> None:
+        self.search_box.tell_now()
         now = self.trail.current
         self.go(View(filter, now.query, now.mode))
 
@@ -341,18 +397,20 @@ class MainWindow(QMainWindow):
         self.namespaces.show_filter(view.filter)
         self.facets.show_filter(view.filter)
         mode = view.mode if view.query else None
-        words = [f"{one.words} {text.shown(one.value)}" for one in found]
-        self.items.show_filter(view.filter, view.query, mode, words)
+        for panel in (self.namespaces, self.facets):
+            panel.set_search(bool(view.query))
+        self.viewer.set_search(view.query.split())
+        self.items.show_filter(view.filter, view.query, mode, found)
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
 
     def _on_chip_bar_removed(self, field: str) -> None:
-        now = self.trail.current
+        filter = self.trail.current.filter
         if field == QUERY:
-            self.go(View(now.filter))
+            self.go(View(filter))
         else:
-            self.go(View(without(now.filter, field), now.query, now.mode))
+            self.go_to_filter(without(filter, field))
 
     def _on_chip_bar_activated(self, field: str) -> None:
         facet = facet_of(field)
@@ -372,19 +430,18 @@ class MainWindow(QMainWindow):
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_counted(self, counted: tuple[int, bool]) -> None:
+        if self._wanted_id is not None:
+            self.items.select_id(self._wanted_id)
+            self._wanted_id = None
         count, is_more = counted
-        noun = "hit" if self.trail.current.query else "item"
-        words = text.at_least(count) if is_more else text.number(count)
-        plural = "" if count == 1 and not is_more else "s"
-        self.read_label.setText(f"{words} {noun}{plural}, read {datetime.now(self._zone):%H:%M:%S}")
+        words = text.counted(count, "hit" if self.trail.current.query else "item", is_more)
+        self.read_label.setText(f"{words}, read {datetime.now(self._zone):%H:%M:%S}")
+
+    def _on_items_current_left(self, has_left: bool) -> None:
+        self.viewer.show_listed(not has_left)
 
     def _clear(self) -> None:
         self.go(View())
-
-    def _remove_last(self) -> None:
-        now = self.trail.current
-        if found := conditions(now.filter, self._zone, now.query):
-            self._on_chip_bar_removed(found[-1].field)
 
     def _on_back_action_triggered(self) -> None:
         self.trail.back()
@@ -400,8 +457,12 @@ class MainWindow(QMainWindow):
 
     def _on_next_pane_action_triggered(self) -> None:
         panes: list[QWidget] = [self.namespaces, self.facets, self.items, self.viewer, self.search_box.search_edit]
+        heads: dict[QWidget, QWidget] = {self.viewer: self.viewer.header, self.namespaces: self.namespaces.head}
         focus: QWidget | None = self.focusWidget()
-        at = next((i for i, pane in enumerate(panes) if focus is not None and _holds(pane, focus)), len(panes) - 1)
+        at = len(panes) - 1
+        for place, pane in enumerate(panes):
+            if focus is not None and (_holds(pane, focus) or _holds(heads.get(pane, pane), focus)):
+                at = place
         for step in range(1, len(panes) + 1):
             pane = panes[(at + step) % len(panes)]
             if pane.isVisible():
@@ -429,6 +490,10 @@ class MainWindow(QMainWindow):
         else:
             self.show_exception(error)
 
+    def _on_read_only_button_clicked(self, is_wanted: bool) -> None:
+        self.read_only_button.setChecked(not is_wanted)  # it turns once the memory has been opened that way
+        self.read_only_wanted.emit(is_wanted)
+
     def _on_look_group_triggered(self, action: QAction) -> None:
         mode: Mode = action.data()
         app = QApplication.instance()
@@ -445,6 +510,7 @@ class MainWindow(QMainWindow):
         state = self._settings.value("state") if self._settings is not None else None
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
+                self._has_own_layout = True
                 return
         else:
             self.resize(1440, 900)
@@ -452,13 +518,14 @@ class MainWindow(QMainWindow):
 
     def place_docks(self) -> None:
         """The columns of the design at this width."""
-        left, right = (288, 464) if self.width() >= _COMPACT_BELOW_PX else (264, 420)
+        left, right = _columns_of(self.width())
         horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         self.resizeDocks([self._docks[0], self._docks[2]], [left, right], horizontal)
         height = self.height() - 140
         self.resizeDocks(self._docks[:2], [height * 34 // 100, height * 66 // 100], vertical)
 
     def _restore_first_layout(self) -> None:
+        self._has_own_layout = False
         self.restoreState(self._first_layout, _LAYOUT_VERSION)
         for dock in self._docks:
             dock.show()
@@ -468,6 +535,15 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.connection_box.set_compact(self.width() < _COMPACT_BELOW_PX)
         self._fold_labels()
+        if not self._has_own_layout and _columns_of(event.oldSize().width()) != _columns_of(self.width()):
+            self.place_docks()
+
+    def _dress_dock_tabs(self) -> None:
+        """Docks that lie on each other share a tab bar that Qt makes anew each time."""
+        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setDrawBase(False)
+            bar.setExpanding(False)
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
@@ -481,12 +557,17 @@ class MainWindow(QMainWindow):
         event.ignore()  # running work ends first; the program then calls close_for_good
         self.close_wanted.emit()
 
+    def leave(self) -> None:
+        """Remember the layout and go from the screen: what still runs ends unseen."""
+        if self._settings is not None and self.isVisible():
+            self._settings.setValue("geometry", self.saveGeometry())
+            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+        self.hide()
+
     async def aclose(self) -> None:
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
-        if self._settings is not None:
-            self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+        self.leave()
         for panel in self._panels:
             await panel.aclose()
         await self.jobs.aclose()
@@ -499,6 +580,11 @@ class MainWindow(QMainWindow):
     def is_idle(self) -> bool:
         """Whether no panel waits for an answer."""
         return not self.jobs.is_busy and not any(panel.jobs.is_busy for panel in self._panels)
+
+
+def _columns_of(width: int) -> tuple[int, int]:
+    # Qt gives -1 for the size before the first one.
+    return next((left, right) for least, left, right in _COLUMNS if max(0, width) >= least)
 
 
 class _Column(QWidget):

@@ -44,6 +44,9 @@ _RULE = re.compile(r" {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
 _TABLE_RULE = re.compile(r" {0,3}\|?(?: *:?-+:? *\|)+(?: *:?-+:? *)?$")
 
 
+_SIDE = re.compile(r"text-align: (left|center|right);")  # as the library writes it
+
+
 class BlockKind(StrEnum):
     HEADING = "heading"
     TEXT = "text"
@@ -68,6 +71,15 @@ class Span:
 Spans = list[Span]
 
 
+class Side(StrEnum):
+    """Where the text of a table's column stands."""
+
+    NONE = ""
+    LEFT = "left"
+    CENTER = "center"
+    RIGHT = "right"
+
+
 @dataclass(frozen=True)
 class Block:
     """One paragraph or the like. `marker` is its list sign (`•`, `3.`), `indent` and `quote` how deep it stands."""
@@ -80,7 +92,10 @@ class Block:
     quote: int = 0
     marker: str = ""
     rows: list[list[Spans]] = field(default_factory=list)
-    """Of a table: the head first."""
+    """Of a table: the head first, if it has one."""
+    has_head: bool = False
+    sides: list[Side] = field(default_factory=list)
+    """Of a table: one for each column."""
 
     @property
     def text(self) -> str:
@@ -278,12 +293,20 @@ def _block(element: Element, place: _Place, fences: _Fences) -> Iterator[Block]:
     elif tag == "blockquote":
         yield from _walk(element, replace(place, quote=place.quote + 1), fences)
     elif tag == "table":
-        rows = [[_spans(cell) for cell in row] for row in element.iter("tr")]
-        yield block(BlockKind.TABLE, rows=rows)
+        cells = [list(row) for row in element.iter("tr")]
+        rows = [[_spans(cell) for cell in row] for row in cells]
+        has_head = any(rows[0])
+        sides = [_side(cell) for cell in cells[0]]
+        yield block(BlockKind.TABLE, rows=rows if has_head else rows[1:], has_head=has_head, sides=sides)
     elif (fenced := fences.find(element.text)) is not None:
         yield block(BlockKind.CODE, [Span(_restored(fenced), code=True)])
     else:
         yield block(BlockKind.TEXT, _spans(element))
+
+
+def _side(cell: Element) -> Side:
+    found = _SIDE.fullmatch(cell.get("style") or "")
+    return Side(found[1]) if found else Side.NONE
 
 
 def _list(element: Element, place: _Place, fences: _Fences) -> Iterator[Block]:

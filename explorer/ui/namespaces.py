@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from functools import partial
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QPainter
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
+    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QVBoxLayout,
@@ -21,21 +24,24 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, GAP, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
 REACHES = (
     ("exact", "only here"),
     ("inherit", "with its parents"),
     ("subtree", "and everything below"),
 )
+MENU_WORDS = {"exact": "Only here", "subtree": "Here and below", "inherit": "With its parents"}
 SANDBOX = "sandbox"
 OTHER_REACH = "its parents and below"  # a filter may hold what the box does not offer
 
 INDENT = 14
 ICON_LEFT = 4  # after the chevron
 ICON = 16
+NAME_LEFT = ICON_LEFT + ICON + ICON_LEFT + 2
 NUMBER_WIDTH = 44
 HEAD_PADDING = 4
+MEASURED = 50  # siblings: the longest by their letters, among which the widest is
 
 OPEN_DEPTH = 2
 OPEN_NODES = 500  # of a tree larger than this only the first level is opened for the reader
@@ -82,6 +88,34 @@ class NamespaceDelegate(QStyledItemDelegate):
         super().__init__(tree)
         self._tree = tree
         self._model = model
+        self._has_room: dict[str, bool] = {}  # by the path of a parent: for the prefixes of all its children
+        for changed in (model.dataChanged, model.rowsInserted, model.rowsRemoved, model.modelReset, theme().changed):
+            changed.connect(self.forget_widths)
+
+    def forget_widths(self) -> None:
+        """Measure again: something has another width."""
+        self._has_room.clear()
+
+    def shows_prefix(self, node: Node) -> bool:
+        """Whether there is room for the kind before the name, at `node` and at each of its siblings."""
+        if node.parent is None:
+            return False
+        known = self._has_room.get(node.parent.path)
+        if known is None:
+            known = self._has_room[node.parent.path] = self._fits_all(node.parent.children)
+        return known
+
+    def _fits_all(self, siblings: list[Node]) -> bool:
+        # All as if chosen, and by the largest number: a choice changes no names.
+        cell = self._tree.columnWidth(Column.NODE) - (siblings[0].namespace.depth + 1) * self._tree.indentation()
+        width = self._name_width(cell, max(node.here for node in siblings), "strong")
+        longest = heapq.nlargest(MEASURED, siblings, key=lambda node: len(node.prefix) + len(node.id))
+        return max(text_width(node.prefix) + text_width(node.id, "strong") for node in longest) <= width
+
+    def _name_width(self, cell_width: int, here: int, role: str) -> int:
+        """The room for a name; a short number leaves some of its own."""
+        spare = NUMBER_WIDTH - GAP - text_width(self._model.count_text(here), role)
+        return cell_width - NAME_LEFT + max(0, spare)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, theme().row_height("treeRow"))
@@ -125,15 +159,12 @@ class NamespaceDelegate(QStyledItemDelegate):
     def _paint_node(self, painter: QPainter, cell: QRect, node: Node, is_chosen: bool, is_dim: bool) -> None:
         icon = self._part(cell, ICON_LEFT, ICON)
         draw_icon(painter, icon, node.icon, "accent" if is_chosen else "text3" if is_dim else "text2", ICON)
-        left = ICON_LEFT + ICON + ICON_LEFT + 2
+        left = NAME_LEFT
         role = "strong" if is_chosen else "body"
-        # A short number leaves its room to the name.
-        spare = NUMBER_WIDTH - GAP - text_width(self._model.count_text(node.here), role)
-        width = cell.width() - left + max(0, spare)
+        width = self._name_width(cell.width(), node.here, role)
         token = "text3" if is_dim else "text"
-        prefix = text_width(node.prefix)
-        own = text_width(node.id, role)
-        if prefix and prefix + own <= width:  # the kind is in the icon too, so it goes first
+        if self.shows_prefix(node):  # else it goes before the name is cut: the kind is in the icon too
+            prefix, own = text_width(node.prefix), text_width(node.id, role)
             # A path is read from left to right in every language: mirrored, its end is nearer to the icon.
             before, after = (own, 0) if self._tree.isRightToLeft() else (0, prefix)
             draw_text(painter, self._part(cell, left + before, prefix), node.prefix, "body", "text3")
@@ -172,8 +203,6 @@ class NamespacePanel(QWidget):
     """The nodes with their counts under the filter, and the choice of where it reads."""
 
     filter_wanted = Signal(object)  # MetaFilter
-    failed = Signal(object)  # the exception; the counts of before stay
-    busy_changed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -185,6 +214,7 @@ class NamespacePanel(QWidget):
         self._known: set[str] = set()  # paths of nodes that hold something
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
+        self._must_reveal = False  # the node of a new filter, once it has a row
 
         self.head = PaneHead("Namespaces")
         self.reach_box = ReachBox()
@@ -215,25 +245,31 @@ class NamespacePanel(QWidget):
         columns.setSectionResizeMode(Column.ALL, QHeaderView.ResizeMode.Fixed)
         self.delegate = NamespaceDelegate(self.tree, self.model)
         self.tree.setItemDelegate(self.delegate)
+        columns.sectionResized.connect(self.delegate.forget_widths)
         self._fit_columns()
+        self.banner = PaneBanner()
 
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.head)
+        column.addWidget(self.banner)
         column.addWidget(self.tree, 1)
 
         self.tree.row_clicked.connect(self._on_tree_row_clicked)
         self.tree.row_entered.connect(self._choose)
         self.tree.row_spaced.connect(self._choose)
+        self.tree.menu_wanted.connect(self._on_tree_menu_wanted)
         self.tree.expanded.connect(self._on_tree_expanded)
         self.tree.collapsed.connect(self._on_tree_collapsed)
         self.reach_box.activated.connect(self._on_reach_box_activated)
         self.jobs.failed.connect(self._on_jobs_failed)
-        self.jobs.busy_changed.connect(self.busy_changed)
         self.model.modelReset.connect(self._open_first)
         self.model.rowsInserted.connect(self._on_model_rows_inserted)
         theme().changed.connect(self._on_theme_changed)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.tree.setFocus(event.reason())  # not by a focus proxy, see FacetPanel
 
     # What the window calls
 
@@ -248,8 +284,13 @@ class NamespacePanel(QWidget):
         self._known = set()
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
+        self.banner.clear()
         self.model.clear()
         self.refresh()
+
+    def set_search(self, active: bool) -> None:
+        """Say whether a search narrows the list further than what is counted here."""
+        self.head.set_search(active)
 
     def show_filter(self, filter: MetaFilter) -> None:
         """Count under `filter` without its reach, and mark the node it names."""
@@ -257,8 +298,13 @@ class NamespacePanel(QWidget):
         if filter.reach is not None:
             self.reach_box.setCurrentIndex(self.reach_box.findData(kind_of(filter.reach)))
         self._mark()
+        if before != filter:
+            self._must_reveal = filter.reach is not None
+            self._reveal()
         if _without_reach(before) != _without_reach(filter):
             self.scan_limit = DEFAULT_SCAN
+            self._count(known=False)
+        elif self._must_reveal:  # a node that is not known: counting gives it a row
             self._count(known=False)
 
     def refresh(self) -> None:
@@ -292,12 +338,14 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        self.banner.clear()
         self._fit_columns()
         self._mark()
+        self._reveal()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.model.set_stale()
-        self.failed.emit(error)
+        self.banner.show_failure(error, self.refresh)
 
     # The node that is chosen
 
@@ -312,6 +360,21 @@ class NamespacePanel(QWidget):
             flag = QItemSelectionModel.SelectionFlag
             selection.select(index, flag.ClearAndSelect | flag.Rows)
 
+    def _reveal(self) -> None:
+        """Once for each filter, bring its node into view and the keyboard to it."""
+        reach = self._filter.reach
+        index = QModelIndex() if reach is None else self.model.index_of(reach.at)
+        if not self._must_reveal or not index.isValid():
+            return
+        self._must_reveal = False
+        above = index.parent()
+        while above.isValid():
+            self.tree.expand(above)
+            above = above.parent()
+        self.tree.setCurrentIndex(index)
+        if not self.tree.viewport().rect().intersects(self.tree.visualRect(index)):
+            self.tree.scrollTo(index)
+
     def _on_tree_row_clicked(self, index: Index, at: QPoint) -> None:
         self._choose(index)
 
@@ -325,9 +388,26 @@ class NamespacePanel(QWidget):
             self._want(self._filter.reach.at)
 
     def _want(self, at: Namespace) -> None:
-        reach = reach_of(self.reach_box.currentData() or "subtree", at)
+        self._want_reach(reach_of(self.reach_box.currentData() or "subtree", at))
+
+    def _want_reach(self, reach: Reach) -> None:
         if reach != self._filter.reach:
             self.filter_wanted.emit(self._filter.model_copy(update={"reach": reach}))
+
+    def _on_tree_menu_wanted(self, index: Index, at: QPoint) -> None:
+        node = self.model.node_at(index)
+        if node is None:
+            return
+        path = node.path
+        menu = QMenu(self.tree)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for kind, words in MENU_WORDS.items():
+            reach = reach_of(kind, node.namespace)
+            action = menu.addAction(words, partial(self._want_reach, reach))
+            action.setEnabled(reach != self._filter.reach)
+        menu.addSeparator()
+        menu.addAction("Copy path", lambda: QGuiApplication.clipboard().setText(path))
+        menu.popup(at)
 
     # What is open
 
@@ -370,6 +450,7 @@ class NamespacePanel(QWidget):
         for column, largest, least in ((Column.HERE, here, NUMBER_WIDTH), (Column.ALL, everywhere, pill)):
             width = max(NUMBER_WIDTH, least, text_width(self.model.count_text(largest), "strong") + GAP)
             head.resizeSection(column, width + EDGE)
+        self.delegate.forget_widths()
 
     def _on_theme_changed(self) -> None:
         self._fit_columns()

@@ -200,7 +200,8 @@ def draw_check(painter: QPainter, rect: Rect, checked: bool, enabled: bool = Tru
     )
     radius = side / 2 if radio else RADIUS
     filled = checked and enabled and not radio
-    fill_round(painter, mark, radius, "accent" if filled else "raised" if enabled else "idle")
+    if enabled:
+        fill_round(painter, mark, radius, "accent" if filled else "raised")
     if not filled:
         outline_round(painter, mark, radius, "line" if not enabled else "accent" if checked else "edge")
     if checked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from types import MappingProxyType
 
 NARROW = "\u202f"  # narrow no-break space: between groups of digits
@@ -15,8 +15,13 @@ DASH = "–"  # "does not apply"
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-# C1 controls by their short names, U+0080 onwards (ISO 6429; the names of U+0080, 81, 84 and 99 are the usual aliases).
+# Controls by their short names, U+0000 onwards; tab and line feed are no marks: they are drawn as spaces.
 # fmt: off
+_C0 = (
+    "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR", "SO", "SI",
+    "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
+)
+# C1 controls by theirs, U+0080 onwards (ISO 6429; the names of U+0080, 81, 84 and 99 are the usual aliases).
 _C1 = (
     "PAD", "HOP", "BPH", "NBH", "IND", "NEL", "SSA", "ESA", "HTS", "HTJ", "VTS", "PLD", "PLU", "RI", "SS2", "SS3",
     "DCS", "PU1", "PU2", "STS", "CCH", "MW", "SPA", "EPA", "SOS", "SGCI", "SCI", "CSI", "ST", "OSC", "PM", "APC",
@@ -26,7 +31,7 @@ _C1 = (
 # Characters that are not seen, or that move what is seen, by the short names of the Unicode charts.
 MARKS: Mapping[str, str] = MappingProxyType(
     {
-        "\x00": "NUL",
+        **{chr(code): name for code, name in enumerate(_C0) if name not in ("HT", "LF")},
         "\x7f": "DEL",
         **{chr(0x80 + at): name for at, name in enumerate(_C1)},
         "\u00ad": "SHY",
@@ -85,8 +90,8 @@ _JOINERS = "\u200c\u200d"
 def shown(text: str, limit: int = 300) -> str:
     """One line, safe to draw; never an identity.
 
-    Takes the first `limit` characters. Line breaks and tabs become spaces, other controls their pictures (U+2400 on),
-    what is not seen its name in ⟦⟧, and a lone surrogate U+FFFD.
+    Takes the first `limit` characters. Line breaks and tabs become spaces, other controls and what is not seen their
+    names in ⟦⟧ (the pictures from U+2400 on are too small to read in a row), and a lone surrogate U+FFFD.
     """
     text = text[:limit]
     if text.isascii() and text.isprintable():  # nearly every cell
@@ -99,8 +104,6 @@ def _shown_char(text: str, at: int, char: str) -> str:
         return " "
     if name := mark_at(text, at):
         return f"⟦{name}⟧"
-    if char < " ":
-        return chr(0x2400 + ord(char))
     if "\ud800" <= char <= "\udfff" or char in "\ufffe\uffff":
         return "\ufffd"
     return char
@@ -167,6 +170,18 @@ def number(n: int) -> str:
 def at_least(n: int) -> str:
     """A count that is known only from below: `5 000+`."""
     return f"{number(n)}+"
+
+
+def counted(n: int, noun: str, is_least: bool = False) -> str:
+    """A count with its noun: `1 item`, `1 891 items`; `5 000+ items` where it is known only from below."""
+    plural = "" if n == 1 and not is_least else "s"
+    return f"{at_least(n) if is_least else number(n)} {noun}{plural}"
+
+
+def sentence(said: str) -> str:
+    """The text of an error as a sentence: its first letter raised and nothing else, what is odd in it shown."""
+    said = shown(said, 600).strip().removesuffix(".")
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def out_of(n: int, total: int) -> str:
@@ -238,6 +253,23 @@ def when(dt: datetime, now: datetime, tz: tzinfo) -> str:
     if local.year == _local(now, tz).year:
         return f"{_day(local)} {local:%H:%M}"
     return f"{_day(local)} {local.year}"
+
+
+def day(dt: datetime, tz: tzinfo) -> str:
+    """The day alone: `30 Jun 2026`."""
+    local = _local(dt, tz)
+    return f"{_day(local)} {local.year}"
+
+
+def day_before(dt: datetime, tz: tzinfo) -> str:
+    """The last day that a time left open ends: of midnight, the day before."""
+    local = _local(dt, tz)
+    return day(local - timedelta(days=1) if local.date() > date.min else local, tz)
+
+
+def is_midnight(dt: datetime, tz: tzinfo) -> bool:
+    """Whether a day begins at this time."""
+    return _local(dt, tz).time() == time.min
 
 
 def when_full(dt: datetime, tz: tzinfo) -> str:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QLineEdit,
 from explorer.contract import EngineHealth, FetchMode
 from explorer.ui import icons
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
-from explorer.ui.text import shown
+from explorer.ui.text import shown, tip
 from explorer.ui.theme import theme
 
 CHOOSE_FILE = "choose-file"
@@ -105,7 +105,7 @@ class ConnectionBox(QComboBox):
         self.health_badge.show_health(health)
         reason = health.reason if health is not None else None
         says = f"{engine}, {self.health_badge.words}" + (f": {reason}" if reason else "")
-        self.setToolTip("" if not name else shown(f"{name}: {says}").replace("<", "\u2039"))
+        self.setToolTip(tip(f"{name}: {says}") if name else "")
         self.setAccessibleDescription(f"{shown(name)}, {says}")
         self.update()
 
@@ -230,7 +230,7 @@ class SearchBox(QFrame):
         return FetchMode(mode) if mode is not None else None
 
     def show_modes(self, modes: Sequence[FetchMode]) -> None:
-        """Offer what the engine declares and nothing else; the last declared one is chosen, hybrid where there is."""
+        """Offer what the engine declares and nothing else; the mode of before stays, else hybrid, else the first."""
         before = self.mode
         self.mode_box.clear()
         for mode in modes:
@@ -243,12 +243,17 @@ class SearchBox(QFrame):
         self.search_edit.setToolTip("" if modes else "This engine declares no search")
 
     def show_search(self, query: str, mode: FetchMode | None) -> None:
-        """Put a view's search into the field; what is being typed there is left alone."""
+        """Put a view's search into the field."""
         self._typing.stop()
         if self.search_edit.text().strip() != query:
             self.search_edit.setText(query)
         if mode is not None and (at := self.mode_box.findData(mode.value)) >= 0:
             self.mode_box.setCurrentIndex(at)
+
+    def tell_now(self) -> None:
+        """Say at once what is being typed, before something else changes the view."""
+        if self._typing.isActive():
+            self._tell()
 
     def sizeHint(self) -> QSize:
         return QSize(420, theme().row_height("field"))

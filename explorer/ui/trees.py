@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from PySide6.QtCore import (
@@ -16,20 +16,72 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QTreeView, QWidget
 
-from explorer.ui.rows import RowTree
+from explorer.ui import news
+from explorer.ui.banner import Banner
+from explorer.ui.icons import IconLabel
+from explorer.ui.rows import RowTree, draw_text, text_width
+from explorer.ui.text import tip
 from explorer.ui.theme import theme
 
 EDGE = 12  # from a panel's edge to its text and numbers
 GAP = 8
+WARNING = 12
+BANNER_CHARACTERS = 120
+
+NOT_SEARCHED = "counted without the search"
+NOT_SEARCHED_SHORT = "without the search"
+NOT_SEARCHED_TIP = "The numbers are those of the filter alone: the search does not change them."
 
 
 def mirrored(row: QRect, left: int, width: int, tree: QWidget) -> QRect:
     """A part of `row` given from its leading edge, where it is on the screen."""
     start = row.right() + 1 - left - width if tree.isRightToLeft() else row.left() + left
     return QRect(start, row.top(), width, row.height())
+
+
+class PaneBanner(Banner):
+    """A banner in a narrow panel, of which it leaves most to the rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Its words take more lines here than its size hint is for.
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+
+    def show_failure(self, error: Exception, again: Callable[[], None]) -> None:
+        """Say why nothing could be counted; all of it in the tooltip, where it is long."""
+        said = news.sentence(error)
+        self.setToolTip(tip(said))
+        short = said if len(said) <= BANNER_CHARACTERS else f"{said[: BANNER_CHARACTERS - 1].rstrip()}…"
+        self.show_error(short, retry=again if news.may_pass(error) else None)
+
+
+class Aside(QLabel):
+    """A few words in a head, where controls come first: in short where they are cut otherwise, or not at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._short = ""
+        self._token = "text3"
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def say(self, words: str, short: str, token: str) -> None:
+        """Show other words."""
+        self._short, self._token = short, token
+        self.setText(words)
+        self.update()
+
+    @property
+    def words_seen(self) -> str:
+        """What there is room for now."""
+        fitting = (words for words in (self.text(), self._short) if text_width(words, "small") <= self.width())
+        return next(fitting, "")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_text(QPainter(self), self.rect(), self.words_seen, "small", self._token)
 
 
 class PaneHead(QFrame):
@@ -40,6 +92,7 @@ class PaneHead(QFrame):
 
     def __init__(self, title: str, aside: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._usual = aside
         self.setProperty("surface", "panelHead")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
@@ -50,14 +103,12 @@ class PaneHead(QFrame):
         name.setProperty("textRole", "smallStrong")
         name.setProperty("tone", "text2")
         row.addWidget(name)
-        if aside:
-            said = QLabel(aside)
-            said.setProperty("textRole", "small")
-            said.setProperty("tone", "text3")
-            said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # it may be cut, controls not
-            row.addWidget(said, 1)
-        else:
-            row.addStretch(1)
+        self.warning = IconLabel("warning", "caution", WARNING)
+        self.warning.hide()
+        row.addWidget(self.warning)
+        self.aside = Aside()
+        row.addWidget(self.aside, 1)
+        self.set_search(False)
         theme().changed.connect(self.updateGeometry)
 
     def add(self, control: QWidget) -> None:
@@ -65,6 +116,17 @@ class PaneHead(QFrame):
         layout = self.layout()
         assert layout is not None
         layout.addWidget(control)
+
+    def set_search(self, active: bool) -> None:
+        """Say that what is counted below does not obey the search."""
+        if active:
+            self.aside.say(NOT_SEARCHED, NOT_SEARCHED_SHORT, "caution")
+        else:
+            self.aside.say(self._usual, "", "text3")
+        self.warning.setVisible(active)
+        for part in (self, self.warning, self.aside):
+            part.setToolTip(NOT_SEARCHED_TIP if active else "")
+        self.warning.setAccessibleName(NOT_SEARCHED if active else "")
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
@@ -81,6 +143,7 @@ class PaneTree(RowTree):
     row_entered = Signal(QModelIndex)  # Enter
     row_spaced = Signal(QModelIndex)  # Space
     row_pointed = Signal()  # the pointer is over another row
+    menu_wanted = Signal(QModelIndex, QPoint)  # by the right button or the menu key; where, on the screen
     left = Signal()  # the pointer, or the keyboard, has gone elsewhere
 
     is_changing = False  # on the class: the base's constructor asks for it already
@@ -96,6 +159,7 @@ class PaneTree(RowTree):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # numbers stay where they are
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAnimated(False)
+        self.collapsed.connect(self._on_collapsed)
 
     def full_row(self, rect: QRect) -> QRect:
         """The whole width of the row at `rect`."""
@@ -181,10 +245,38 @@ class PaneTree(RowTree):
             self.left.emit()
         return super().viewportEvent(event)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        index = (self.currentIndex() if by_key else self.indexAt(event.pos())).siblingAtColumn(0)
+        if by_key and index.isValid():
+            self.scrollTo(index)
+            row = self.visualRect(index)
+            at = self.viewport().mapToGlobal(row.bottomRight() if self.isRightToLeft() else row.bottomLeft())
+        else:
+            at = event.globalPos()
+        if index.isValid():
+            self.menu_wanted.emit(index, at)
+        event.accept()  # else the window would show its menu of docks
+
+    def _on_collapsed(self, index: QModelIndex) -> None:
+        """Keep the current row among those that are seen."""
+        above = self.currentIndex().parent()
+        while above.isValid() and above != index:
+            above = above.parent()
+        if above.isValid():
+            self._make_current(index)
+
+    def _make_current(self, index: QModelIndex) -> None:
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if not self.currentIndex().isValid() and self.model() is not None:  # Tab must lead to a row that can be seen
-            self.selectionModel().setCurrentIndex(self.model().index(0, 0), QItemSelectionModel.SelectionFlag.NoUpdate)
+        if not self.currentIndex().isValid() and self.model() is not None:
+            self._make_current(self.model().index(0, 0))
+        reasons = Qt.FocusReason
+        is_back = event.reason() in (reasons.ActiveWindowFocusReason, reasons.PopupFocusReason)
+        if not is_back and event.reason() != reasons.MouseFocusReason:  # the keyboard must come to a row that is seen
+            self.scrollTo(self.currentIndex())
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)

@@ -6,14 +6,16 @@ import asyncio
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import accumulate
 
 from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QFocusEvent, QGuiApplication
 from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -37,6 +39,7 @@ from explorer.contract import (
     MemoryEngine,
     Reach,
     StoreItem,
+    TurnRange,
     Unsupported,
     dump_item,
 )
@@ -53,19 +56,23 @@ from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
 from explorer.ui.text import NO_BREAK, number, size
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs
+from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, turn_words
+from explorer.ui.viewer_parts.found import mark_found, pattern_of
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
-from explorer.ui.viewer_parts.pairs import PairGrid
-from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, PlainReader, Reader
+from explorer.ui.viewer_parts.page_ring import PageRing
+from explorer.ui.viewer_parts.pairs import RING, PairGrid
+from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, GrowingReader, PlainReader, Reader
+from explorer.ui.viewer_parts.thread import find_conversation, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
-from explorer.ui.viewer_parts.writing import write_blocks, write_plain, write_turns
+from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_plain, write_turns
 
 READ, RAW, METADATA = "Read", "Raw", "Metadata"
 LOAD, STOP = "Load the rest", "Stop"
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
+NOW_S = 0.1  # at most, whatever the characters cost: a cell of a table is dear
 FIRST_CHARS = 64_000  # written without being asked for
 FIRST_TURNS = 200
 TURN_S = 0.006  # of writing between two turns of the window
@@ -130,6 +137,16 @@ class Writing:
         while not self.is_partial and self.step():
             pass
 
+    def write_now(self, chars: int) -> bool:
+        """As `write`, but no longer than the window may wait; False where it had to stop before."""
+        until = time.monotonic() + NOW_S
+        while self._written < chars and time.monotonic() < until and self.step():
+            pass
+        if self._written < min(chars, self._total) and time.monotonic() >= until:
+            return False
+        self.write(chars)
+        return True
+
     async def write_until(self, chars: int) -> None:
         """As `write`, with turns for the window."""
         for _ in iter(lambda: self._written < chars and self._steps_for_a_turn(chars), False):
@@ -179,6 +196,14 @@ class ItemViewer(QWidget):
         self._asked: Hit | None = None  # as the list has it
         self._hit: Hit | None = None  # the same, whole once it is loaded
         self._loaded: Loaded | None = None
+        self._origin: Hit | None = None  # the learning whose conversation is read
+        self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
+        self._places = TurnPlaces()
+        self._found: re.Pattern[str] | None = None  # the words of the search
+        self._is_arriving = False  # at an item, and the place in it for which it was opened is not on screen yet
+        self._takes_focus = False  # the page that comes next: the one before had it
+        self._is_listed = True
+        self._has_fingerprint = False  # on the Metadata page
         self._pages: dict[str, QWidget] = {}  # by segment, what is made already
         self._writings: dict[str, Writing] = {}
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
@@ -196,6 +221,10 @@ class ItemViewer(QWidget):
         for grid in (self.pairs, self.metadata):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
+        self.card.conversation_wanted.connect(self._find_conversation)
+        self.back_button.clicked.connect(self._on_back_button_clicked)
+        for each in (self.read_view, self.plain_view, self.raw_view, self.card.statement, self.card.evidence):
+            each.copy_id = self.copy_id
         for reader in (self.read_view, self.card.statement, self.card.evidence):
             reader.link_wanted.connect(self._on_link_wanted)
         theme().changed.connect(self._on_theme_changed)
@@ -231,12 +260,29 @@ class ItemViewer(QWidget):
     def _build_body(self) -> None:
         self.banner = Banner()
         self.banner.setObjectName("viewerBanner")
+        self.back_button = QPushButton("Back to the learning")
+        self.back_button.setObjectName("backToLearningButton")
+        self.back_button.setProperty("kind", "link")
+        icons.keep(self.back_button, "chevron-left", "accent")
+        self.listed_label = QLabel("Not in this list")
+        self.listed_label.setObjectName("notListedLabel")
+        self.listed_label.setProperty("tone", "caution")
+        self.listed_label.setProperty("textRole", "small")
+        self.listed_label.setToolTip("The list's filter or search does not admit this item, or no longer does.")
+        self.place_row = QFrame()
+        self.place_row.setProperty("surface", "head")
+        row = QHBoxLayout(self.place_row)
+        row.setContentsMargins(10, 4, 16, 4)  # a link has 6 of its own before its words
+        row.addWidget(self.back_button)
+        row.addSpacing(6)
+        row.addWidget(self.listed_label)
+        row.addStretch(1)
         self.title = TitleBlock()
         self.confidence_row = ConfidenceRow()
         self.pairs = PairGrid()
         self.pairs_box = QWidget()
         column = QVBoxLayout(self.pairs_box)
-        column.setContentsMargins(16, 8, 16, 0)
+        column.setContentsMargins(16 - RING, 8, 16 - RING, 0)
         column.addWidget(self.pairs)
         self.head = QFrame()
         self.head.setProperty("surface", "head")
@@ -257,7 +303,7 @@ class ItemViewer(QWidget):
         self.metadata = PairGrid(is_list=True)
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(16, 12, 16, 12)
+        column.setContentsMargins(16 - RING, 12, 16 - RING, 12)
         column.addWidget(self.metadata)
         column.addStretch(1)
         self.metadata_view = QScrollArea()
@@ -267,8 +313,11 @@ class ItemViewer(QWidget):
         self.metadata_view.setWidget(page)
         self.pages = QStackedWidget()
         self.blank = QWidget()  # until the text is here: the old one must not stand under the new title
-        for each in (self.blank, self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view):
+        self.pages.addWidget(self.blank)
+        ring = PageRing(self.pages)
+        for each in (self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view):
             self.pages.addWidget(each)
+            ring.watch(each)
 
         self.note_label = QLabel()
         self.note_label.setObjectName("viewerNoteLabel")
@@ -291,6 +340,7 @@ class ItemViewer(QWidget):
         column = QVBoxLayout(self.content)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addWidget(self.place_row)
         column.addWidget(self.banner)
         column.addWidget(self.head)
         column.addWidget(self.pages, 1)
@@ -314,19 +364,30 @@ class ItemViewer(QWidget):
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
         if hit is not None and hit == self._asked and self._loaded is not None and not self._loaded.is_gone:
             return  # chosen again: what is being read stays where it is
-        for lane in ("item", "parse", "first", "rest", "link"):
+        self._asked = hit
+        self._is_listed = True
+        self._origin = self._turns = None
+        self._show(hit)
+
+    def _show(self, hit: Hit | None) -> None:
+        for lane in ("item", "parse", "link", "thread"):
             self.jobs.cancel(lane)
         self._provisional.stop()
         self.banner.clear()
-        self._asked = self._hit = hit
+        focus = QApplication.focusWidget()
+        self._takes_focus = focus is not None and self.content.isAncestorOf(focus)
+        if self._takes_focus:  # what has it may be hidden now, and Qt would pass it on to anything
+            self.segments.button(self.segments.choice).setFocus(Qt.FocusReason.OtherFocusReason)
+        self._hit = hit
         self._loaded = None
+        self._is_arriving = True
         self._forget_pages()
+        self._show_place()
         if hit is None:
             self._show_nothing()
             return
         self.empty.hide()
         self.content.show()
-        self.segments.setEnabled(True)
         self.copy_button.setEnabled(True)
         self._show_head()
         self._show_foot()
@@ -338,8 +399,24 @@ class ItemViewer(QWidget):
 
     def refresh(self) -> None:
         """Read the item again."""
-        hit, self._asked = self._asked, None
-        self.show_hit(hit)
+        self._show(self._hit)
+
+    def set_search(self, words: Sequence[str]) -> None:
+        """Mark these words where an item is read; one that is opened from now on is scrolled to the first of them."""
+        self._found = pattern_of(words)
+        self.title.mark_found(self._found)
+        self._mark_found()
+
+    def show_listed(self, is_listed: bool) -> None:
+        """Say whether the item that was shown last is one of the list; until told otherwise it is."""
+        self._is_listed = is_listed
+        self._show_place()
+
+    def _show_place(self) -> None:
+        """Where the item stands: beside the list, or behind a learning."""
+        self.back_button.setVisible(self._origin is not None)
+        self.listed_label.setVisible(self._origin is None and not self._is_listed)
+        self.place_row.setVisible(self._origin is not None or not self._is_listed)
 
     def set_zone(self, zone: tzinfo) -> None:
         """Show times in another zone."""
@@ -365,21 +442,16 @@ class ItemViewer(QWidget):
 
     def full_text(self) -> str:
         """The whole text, exactly, whatever part of it is on screen."""
-        if self.item is not None:
-            return self.item.render_text()
         return self._hit.text if self._hit else ""
-
-    def full_json(self) -> str:
-        """The stored item's JSON, exactly; the hit's, where the engine gives no more."""
-        if self.item is not None:
-            return dump_item(self.item)
-        return self._hit.model_dump_json() if self._hit else ""
 
     def copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.full_text())
 
     def copy_json(self) -> None:
-        QGuiApplication.clipboard().setText(self.full_json())
+        """The stored item's JSON, exactly; the hit's, where the engine gives no more."""
+        if self._hit is not None:
+            work = asyncio.to_thread(_json, self.item or self._hit)
+            self.jobs.start("copy", work, QGuiApplication.clipboard().setText)
 
     def copy_id(self) -> None:
         QGuiApplication.clipboard().setText(self._hit.id if self._hit else "")
@@ -390,6 +462,7 @@ class ItemViewer(QWidget):
         self._provisional.stop()
         self._loaded = loaded
         self._hit = loaded.hit or self._hit
+        self._is_arriving = True
         if loaded.is_gone:
             self.banner.show_note("This item is no longer stored.", icon="warning")
         self._forget_pages()
@@ -398,7 +471,8 @@ class ItemViewer(QWidget):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self._show_provisional()
-        self.banner.show_error(sentence(error), details(error), self.refresh if may_pass(error) else None)
+        again = self._find_conversation if lane == "thread" else self.refresh
+        self.banner.show_error(sentence(error), details(error), again if may_pass(error) else None)
         self.failed.emit(error)
 
     def _show_provisional(self) -> None:
@@ -407,28 +481,60 @@ class ItemViewer(QWidget):
         if self._hit is not None and self._loaded is None and self.segments.choice not in self._pages:
             self._show_page()
 
+    # From a learning to its conversation, and back
+
+    def _find_conversation(self) -> None:
+        hit = self._hit
+        if self._engine is not None and hit is not None:
+            work = find_conversation(self._engine, hit)
+            self.jobs.start("thread", work, lambda found: self._on_conversation_found(hit, found))
+
+    def _on_conversation_found(self, learning: Hit, found: Hit | None) -> None:
+        if found is None:
+            self.banner.show_note("No conversation of this thread is stored.", icon="warning")
+            return
+        self._origin, self._turns = learning, learning.meta.turns
+        self._show(found)
+
+    def _on_back_button_clicked(self) -> None:
+        origin = self._origin
+        self._origin = self._turns = None
+        self._show(origin)
+
     # Pages
 
     def _on_segments_chosen(self, choice: str) -> None:
         if self._hit is not None:
-            self.jobs.cancel("first")
-            self.jobs.cancel("rest")
+            self._stop_writing()
             self._show_head()
             self._show_page()
 
     def _show_nothing(self) -> None:
         self.content.hide()
-        self.empty.show_state("eye", "Nothing selected", "Choose an item in the list to read it here.")
+        self.empty.show_state("eye", "No item is selected.", "")
         self.empty.show()
-        self.segments.setEnabled(False)
         self.copy_button.setEnabled(False)
 
     def _forget_pages(self) -> None:
-        self.jobs.cancel("first")
-        self.jobs.cancel("rest")
+        self._stop_writing()
         self._pages.clear()
         self._writings.clear()
+        self._show_blank()
+
+    def _stop_writing(self) -> None:
+        for lane in ("first", "rest", "raw", "fingerprint"):
+            self.jobs.cancel(lane)
+
+    def _show_blank(self) -> None:
         self.pages.setCurrentWidget(self.blank)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The focus goes to the page, or where none is seen to the chosen segment."""
+        # Not by a focus proxy: from a widget that has one, Tab goes past all before the proxy (Qt 6.11).
+        page = self.pages.currentWidget()
+        is_seen = self._hit is not None and page is not None and page is not self.blank
+        target = page if is_seen and page else self.segments.button(self.segments.choice)
+        target.setFocus(event.reason())
 
     def _show_head(self) -> None:
         hit = self._hit
@@ -453,9 +559,11 @@ class ItemViewer(QWidget):
             return
         if (made := self._pages.get(choice)) is not None:
             self._use(choice, made)
+            if choice == METADATA and not self._has_fingerprint:
+                self._ask_fingerprint()  # the page was left before it was known
         elif choice == RAW:
-            note = self._loaded.note if self._loaded else "still reading; this is the item as its search gives it"
-            self._write_plainly(RAW, self.raw_view, pretty(self.full_json()), "mono", note)
+            self._show_blank()
+            self.jobs.start("raw", asyncio.to_thread(_raw, self.item or hit), self._on_raw)
         elif choice == METADATA:
             self._show_metadata(hit)
         else:
@@ -469,13 +577,14 @@ class ItemViewer(QWidget):
             return
         had_focus = any(each.hasFocus() for each in (self.read_view, self.plain_view, self.card, self.raw_view))
         self.pages.setCurrentWidget(page)
-        self.setFocusProxy(page)
-        if had_focus:
+        takes_focus = self._takes_focus and self.segments.button(choice).hasFocus()
+        self._takes_focus = False
+        if had_focus or takes_focus:
             page.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _read(self, hit: Hit, item: StoreItem | None) -> None:
         if isinstance(item, Conversation):
-            self._read_turns(item)
+            self._read_turns(hit, item)
         elif isinstance(item, Document):
             self._read_document(item)
         elif hit.kind is ItemKind.LEARNING:
@@ -483,7 +592,7 @@ class ItemViewer(QWidget):
         else:
             self._write_plainly(READ, self.plain_view, hit.text, "body")
 
-    def _read_turns(self, item: Conversation) -> None:
+    def _read_turns(self, hit: Hit, item: Conversation) -> None:
         self.read_view.start(top_px=6)  # a turn has room of its own above it
         ends = list(accumulate(len(turn.text) for turn in item.turns))
         total = ends[-1] if ends else 0
@@ -493,15 +602,21 @@ class ItemViewer(QWidget):
                 return ""
             return f"{number(bisect_right(ends, written))} of {number(len(ends))} turns"
 
-        steps = write_turns(end_of(self.read_view.document()), item.turns, self._zone, Ink())
         budget = min(FIRST_CHARS, ends[FIRST_TURNS - 1] if len(ends) > FIRST_TURNS else FIRST_CHARS)
+        self._places = places = TurnPlaces(first_turn(hit))
+        if self._turns is not None:
+            places.found = range(self._turns.first, self._turns.last + 1)
+            at = self._turns.first - places.first
+            if 0 <= at < len(ends):
+                budget = max(budget, ends[at] + NOW_CHARS)  # and a page more: it is to stand at the top
+            else:
+                self.banner.show_note(f"Turn {turn_words(self._turns)} is not in this conversation.", icon="warning")
+        steps = write_turns(end_of(self.read_view.document()), item.turns, self._zone, Ink(), places)
         self._begin(READ, self.read_view, Writing(steps, total, words), budget)
 
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
         with_statement = self.title.is_cut or self.title.text != hit.text
-        steps = self.card.start(hit, item, self._zone, with_statement=with_statement)
-        evidence = len(item.evidence) + 2 if item is not None and item.evidence else 0
-        total = (len(hit.text) if with_statement else 0) + evidence
+        steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
 
     def _read_document(self, item: Document) -> None:
@@ -538,8 +653,16 @@ class ItemViewer(QWidget):
         body = _body(item)
         self._write_plainly(READ, self.plain_view, body, "body" if _is_prose(item, body) else "mono", note)
 
-    def _write_plainly(self, choice: str, view: PlainReader, text: str, role: str, note: str = "") -> None:
-        is_long = has_long_line(text)
+    def _on_raw(self, made: tuple[str, bool]) -> None:
+        note = self._loaded.note if self._loaded else "still reading; this is the item as its search gives it"
+        text, is_long = made
+        self._write_plainly(RAW, self.raw_view, text, "mono", note, is_long)
+
+    def _write_plainly(
+        self, choice: str, view: PlainReader, text: str, role: str, note: str = "", is_long: bool | None = None
+    ) -> None:
+        if is_long is None:
+            is_long = has_long_line(text)
         view.start(role, wraps=not is_long)
         steps = write_plain(end_of(view.document()), text, role, "text", Ink())
         notes = [part for part in (note, LONG_LINE_NOTE if is_long else "") if part]
@@ -551,30 +674,74 @@ class ItemViewer(QWidget):
         self._begin(choice, view, Writing(steps, len(text), words), FIRST_CHARS)
 
     def _show_metadata(self, hit: Hit) -> None:
-        self.metadata.show_pairs([*all_pairs(hit, self.item, self._zone), *self._fingerprint()])
+        self.metadata.show_pairs(all_pairs(hit, self.item, self._zone))
         self.metadata_view.verticalScrollBar().setValue(0)
         self._use(METADATA, self.metadata_view)
+        self._ask_fingerprint()
 
-    def _fingerprint(self) -> list[Pair]:
-        """Whether the id is the one that the content gives."""
+    def _ask_fingerprint(self) -> None:
+        """Whether the id is the one that the content gives: its line comes when that is known."""
         item, hit = self.item, self._hit
         if item is None or hit is None:
-            return []
-        is_own = item.fingerprint() == hit.id
-        words = "the id is that of the content" if is_own else "the engine has given an id of its own"
-        return [Pair("fingerprint", (Value(words),))]
+            return
+
+        def on_made(fingerprint: str) -> None:
+            is_own = fingerprint == hit.id
+            words = "the id is that of the content" if is_own else "the engine has given an id of its own"
+            self.metadata.add_pairs([Pair("fingerprint", (Value(words),))])
+            self._has_fingerprint = True
+
+        self._has_fingerprint = False
+        self.jobs.start("fingerprint", asyncio.to_thread(item.fingerprint), on_made)
 
     # Long texts
 
     def _begin(self, choice: str, page: QWidget, writing: Writing, budget: int) -> None:
-        writing.write(min(budget, NOW_CHARS))
+        is_written = writing.write_now(min(budget, NOW_CHARS))
         self._writings[choice] = writing
         if isinstance(page, (Reader, PlainReader)):
             page.go_to_start()
         self._use(choice, page)
-        if writing.is_partial and budget > NOW_CHARS:
-            self.jobs.start("first", writing.write_until(budget), lambda _: self._show_foot())
+        if writing.is_partial and (budget > NOW_CHARS or not is_written):
+            self.jobs.start("first", writing.write_until(budget), lambda _: self._on_written())
+        self._on_written()
+
+    def _on_written(self) -> None:
+        """More of a text is in its page."""
         self._show_foot()
+        found = self._mark_found()
+        if self._is_arriving and self.segments.choice == READ:
+            self._arrive(found)
+
+    def _mark_found(self) -> list[tuple[Reader | PlainReader, int]]:
+        """Mark the words of the search in what is written of the text; in each of its parts the place of the first."""
+        page = self._pages.get(READ)
+        parts: list[Reader | PlainReader] = []
+        if page is self.card:
+            parts = [self.card.statement, self.card.evidence]
+        elif isinstance(page, (Reader, PlainReader)):
+            parts = [page]
+        return [(part, at) for part in parts if (at := mark_found(part, self._found)) is not None]
+
+    def _arrive(self, found: list[tuple[Reader | PlainReader, int]]) -> None:
+        """Go to the place for which the item was opened, once it is written, unless the reader has scrolled by then."""
+        page = self._pages.get(READ)
+        if (layout := self.content.layout()) is not None:
+            layout.activate()  # what is seen of the page depends on the head above, which may be new too
+        if isinstance(page, QAbstractScrollArea) and page.verticalScrollBar().value():
+            self._is_arriving = False
+        elif self._turns is not None:
+            at = self._turns.first - self._places.first
+            if page is self.read_view and 0 <= at < len(self._places.starts):
+                self.read_view.go_to(self._places.starts[at])
+                self._is_arriving = False
+        elif found:
+            part, at = found[0]
+            if isinstance(part, GrowingReader):
+                self.card.reveal(part, at)
+            else:
+                part.reveal(at)
+            self._is_arriving = False
 
     def _show_foot(self) -> None:
         writing = self._writings.get(self.segments.choice)
@@ -598,7 +765,7 @@ class ItemViewer(QWidget):
             self.note_label.setText(writing.words)
 
         self.jobs.cancel("first")
-        self.jobs.start("rest", writing.write_rest(tell), lambda _: self._show_foot())
+        self.jobs.start("rest", writing.write_rest(tell), lambda _: self._on_written())
         self.rest_button.setText(STOP)
 
     # Links
@@ -621,6 +788,7 @@ class ItemViewer(QWidget):
     def _redraw(self) -> None:
         """Write everything again: formats hold the colours of the time they were made."""
         if self._hit is not None and self._pages:
+            self._is_arriving = self._turns is not None
             self._forget_pages()
             self._show_head()
             self._show_page()
@@ -657,6 +825,16 @@ async def _load(engine: MemoryEngine, hit: Hit) -> Loaded:
         if each.id == hit.id:
             return Loaded(hit=each.model_copy(update={"score": hit.score}), note=note)
     return Loaded(note="It is no longer stored; this is what was read of it before.", is_gone=True)
+
+
+def _json(stored: StoreItem | Hit) -> str:
+    return stored.model_dump_json() if isinstance(stored, Hit) else dump_item(stored)
+
+
+def _raw(stored: StoreItem | Hit) -> tuple[str, bool]:
+    """The text of the Raw page, and whether any of its lines is too long."""
+    text = pretty(_json(stored))
+    return text, has_long_line(text)
 
 
 async def _parse(source: str) -> list[Block] | None:

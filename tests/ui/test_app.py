@@ -50,7 +50,7 @@ async def memory(path: Path, *texts: str) -> Path:
 
 
 def is_idle(program: Program) -> bool:
-    return program.window.is_idle and not program.jobs.is_busy
+    return program.window.is_idle and not program.jobs.is_busy and not program.transfers.jobs.is_busy
 
 
 def rows(program: Program) -> int:
@@ -167,7 +167,7 @@ async def test_importing_says_what_went_in_and_what_did_not(qtbot: QtBot, tmp_pa
         type_path(qtbot, dialog, lines)
         await until(lambda: is_idle(program) and rows(program) == 2)
         said = program.window.error_banner.sentence
-        assert "1 item stored, 1 held already, 1 lines refused" in said
+        assert "1 item stored, 1 held already, 1 line refused" in said
 
 
 async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -184,6 +184,113 @@ async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: P
         await until(lambda: is_idle(program) and out.exists())
         assert sorted(out.read_text().splitlines()) == sorted(dump_item(learning(text)) for text in ("one", "two"))
         assert str(out) in program.window.error_banner.sentence
+
+
+async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    lines = tmp_path / "items.jsonl"
+    lines.write_text("".join(dump_item(learning(f"number {at}")) + "\n" for at in range(20_000)))
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.import_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        type_path(qtbot, dialog, lines)
+        await until(lambda: program.window.job_label.text() and rows(program))
+        program.window.connection_chosen.emit("sample")
+        await until(lambda: dialog_of(QMessageBox) is not None)
+        box = dialog_of(QMessageBox)
+        assert box is not None
+        box.reject()
+        await until(lambda: not program.jobs.is_busy)
+        assert program.window.windowTitle().startswith("a.db"), "the import goes on where it was begun"
+        assert program.transfers.jobs.is_busy
+        program.window.job_cancel_button.click()
+        await until(lambda: is_idle(program), 10)
+        assert program.window.error_banner.sentence == "", "what was cancelled is no failure"
+
+
+async def test_an_export_never_replaces_the_open_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.export_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        type_path(qtbot, dialog, path)
+        await until(lambda: is_idle(program))
+        assert "is the memory that is open" in program.window.error_banner.sentence
+        program.window.refresh()
+        await until(lambda: is_idle(program))
+        assert rows(program) == 1
+
+
+async def test_an_export_replaces_a_file_only_when_told_to(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    out = tmp_path / "out.jsonl"
+    out.write_text("precious")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        for answer, content in (("Cancel", "precious"), ("Replace it", dump_item(learning("one")) + "\n")):
+            program.window.export_action.trigger()
+            await until(lambda: dialog_of(QFileDialog) is not None)
+            dialog = dialog_of(QFileDialog)
+            assert dialog is not None
+            type_path(qtbot, dialog, out)
+            await until(lambda: dialog_of(QMessageBox) is not None)
+            box = dialog_of(QMessageBox)
+            assert box is not None
+            next(button for button in box.buttons() if answer in button.text()).click()
+            await until(lambda: is_idle(program))
+            assert out.read_text() == content
+
+
+async def test_an_export_says_what_stayed_in_sandboxes(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
+    await engine.store_many([learning("out"), learning("in", "team:a/service:job")])
+    await engine.aclose()
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=tmp_path / "a.db"))
+        await until(lambda: is_idle(program))
+        program.window.export_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        type_path(qtbot, dialog, tmp_path / "out.jsonl")
+        await until(lambda: is_idle(program))
+        assert "1 item in sandboxes not among them" in program.window.error_banner.sentence
+
+
+async def test_a_last_connection_that_cannot_be_built_leaves_a_way_on(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    ConnectionStore(tmp_path / "connections.json").add(SavedConnection(name="gone", engine="no-such-engine"))
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert "no-such-engine" in program.window.error_banner.sentence
+        assert program.window.windowTitle().startswith("Sample memory")
+        box = program.window.connection_box
+        assert {"saved:gone", "sample", CHOOSE_FILE, MANAGE} <= {box.itemData(row) for row in range(box.count())}
+
+
+async def test_the_lock_keeps_the_view(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))
+        await until(lambda: is_idle(program))
+        window = program.window
+        window.items.view.selectRow(7)
+        chosen = window.items.selected_hits()[0].id
+        qtbot.mouseClick(window.read_only_button, Qt.MouseButton.LeftButton)
+        await until(lambda: is_idle(program) and window.read_only_button.isChecked())
+        assert window.trail.current.filter == MetaFilter(kinds=[ItemKind.DOCUMENT])
+        assert window.back_action.isEnabled()
+        assert [hit.id for hit in window.items.selected_hits()] == [chosen]
 
 
 @pytest.mark.parametrize("key", [CHOOSE_FILE, MANAGE])
@@ -215,7 +322,7 @@ async def test_closing_ends_the_program(qtbot: QtBot, tmp_path: Path, until: Unt
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True))
         program.window.close()
-        assert program.closing.is_set()
+        await until(program.closing.is_set)
         assert dialog_of(QMessageBox) is None
 
 

@@ -1,4 +1,4 @@
-from datetime import UTC
+from datetime import UTC, timedelta, timezone, tzinfo
 
 import pytest
 
@@ -57,14 +57,38 @@ def test_paths_are_prefixes_and_lists_are_alternatives() -> None:
     assert ("kind is", "learning or document") in said
     assert ("tag is", "a or (empty)") in said
     assert ("turns are", "4 to 5") in said
-    assert ("observed from", "1 Jan 2026, 00:00 UTC to 1 Jul 2026, 00:00 UTC") in said
+    assert ("observed from", "1 Jan 2026 to 30 Jun 2026") in said
 
 
 def test_one_end_of_a_window_stands_alone() -> None:
     after = MetaFilter(observed_after=FULL.observed_after)
     before = MetaFilter(observed_before=FULL.observed_before)
-    assert words(after) == [("observed from", "1 Jan 2026, 00:00 UTC")]
-    assert words(before) == [("observed before", "1 Jul 2026, 00:00 UTC")]
+    assert words(after) == [("observed from", "1 Jan 2026")]
+    assert words(before) == [("observed before", "1 Jul 2026")]
+
+
+def test_a_window_within_days_says_its_times() -> None:
+    after, before = Timestamp.parse("2026-01-01T08:00:00Z"), Timestamp.parse("2026-01-01T09:30:00Z")
+    said = words(MetaFilter(observed_after=after, observed_before=before))
+    assert said == [("observed from", "1 Jan 2026, 08:00 UTC to 1 Jan 2026, 09:30 UTC")]
+
+
+def test_one_day_is_one_day() -> None:
+    after, before = Timestamp.parse("2026-01-01T00:00:00Z"), Timestamp.parse("2026-01-02T00:00:00Z")
+    assert words(MetaFilter(observed_after=after, observed_before=before)) == [("observed from", "1 Jan 2026")]
+
+
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))])
+def test_the_ends_of_time_have_words_in_every_zone(zone: tzinfo) -> None:
+    first, last = Timestamp.parse("0001-01-01T00:00:00Z"), Timestamp.parse("9999-12-31T23:59:59.999999999Z")
+    assert len(conditions(MetaFilter(observed_after=first, observed_before=last), zone)) == 1
+
+
+def test_blank_values_and_single_turns() -> None:
+    assert words(MetaFilter(workspace="  ", turns=TurnRange(first=3, last=3))) == [
+        ("workspace is", "(empty)"),
+        ("turn is", "3"),
+    ]
 
 
 def test_a_search_comes_last() -> None:

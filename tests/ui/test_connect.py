@@ -8,6 +8,8 @@ from pathlib import Path
 
 import keyring
 import keyring.backend
+import keyring.backends.null
+import keyring.errors
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
@@ -26,7 +28,7 @@ from explorer.engines import (
 from explorer.ui.dialogs.connect import ConnectDialog, EngineCard
 from explorer.ui.dialogs.key import KeyDialog
 from tests.conftest import Until
-from tests.fakes import learning
+from tests.fakes import FakeEngine, learning
 
 KEY = "sk-test-0123456789"
 HOSTED = EngineDescriptor(
@@ -94,7 +96,7 @@ def result(dialog: ConnectDialog) -> str:
     return label.text() if label.isVisible() else ""
 
 
-async def test_only_what_an_engine_needs_is_asked(qtbot: QtBot, tmp_path: Path) -> None:
+async def test_only_what_an_engine_needs_is_asked(qtbot: QtBot, tmp_path: Path, kept_keys: MemoryKeyring) -> None:
     async with showing(qtbot, ConnectionStore(tmp_path / "c.json")) as dialog:
         assert visible(dialog) == {"nameEdit", "pathEdit", "readOnlyCheck"}
         choose_engine(qtbot, dialog, "reference")
@@ -152,6 +154,82 @@ async def test_a_test_of_something_else_says_what_it_is(qtbot: QtBot, tmp_path: 
         await until(lambda: result(dialog))
         assert "a.db" in result(dialog)
         assert not result(dialog).startswith("Healthy")
+
+
+async def test_a_path_is_said_as_it_is_written(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = tmp_path / "MyFile.DB"
+    path.write_text("no database at all, only words\n" * 50)
+    async with showing(qtbot, ConnectionStore(tmp_path / "c.json")) as dialog:
+        qtbot.keyClicks(dialog.path_edit, str(path))
+        dialog.test_button.click()
+        await until(lambda: result(dialog))
+        assert "MyFile.DB" in result(dialog)
+        assert result(dialog)[0].isupper() or result(dialog).startswith("`")
+
+
+async def test_a_file_in_no_folder_is_refused_by_test_and_by_open(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    store = ConnectionStore(tmp_path / "c.json")
+    async with showing(qtbot, store) as dialog:
+        qtbot.keyClicks(dialog.path_edit, str(tmp_path / "nowhere" / "a.db"))
+        for button in (dialog.test_button, dialog.open_button):
+            button.click()
+            await until(lambda: not dialog.jobs.is_busy)
+            assert "there is no folder" in result(dialog).lower()
+    assert store.load() == []
+
+
+async def test_a_result_belongs_to_the_connection_it_was_asked_for(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    store = ConnectionStore(tmp_path / "c.json")
+    for name in ("a", "b"):
+        store.add(SavedConnection(name=name, engine="sqlite", settings=EngineSettings(path=str(tmp_path / name))))
+    async with showing(qtbot, store, "a") as dialog:
+        dialog.test_button.click()
+        rows = [button for button in dialog._row_group.buttons() if "b" in button.accessibleName().split(",")[0]]
+        qtbot.mouseClick(rows[0], Qt.MouseButton.LeftButton)
+        await until(lambda: not dialog.jobs.is_busy)
+        assert dialog.name_edit.text() == "b"
+        assert result(dialog) == ""
+
+
+async def test_a_keyring_that_refuses_can_be_tried_again(
+    qtbot: QtBot, tmp_path: Path, until: Until, kept_keys: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ConnectionStore(tmp_path / "c.json")
+    monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: FakeEngine())
+
+    def locked(service: str, username: str, password: str) -> None:
+        raise keyring.errors.PasswordSetError("locked")
+
+    async with showing(qtbot, store) as dialog:
+        choose_engine(qtbot, dialog, "hosted-test")
+        qtbot.keyClicks(dialog.name_edit, "cloud")
+        qtbot.keyClicks(dialog.key_edit, KEY)
+        with monkeypatch.context() as patch:
+            patch.setattr(kept_keys, "set_password", locked)
+            dialog.open_button.click()
+            await until(lambda: result(dialog))
+        assert "keyring" in result(dialog)
+        assert KEY not in result(dialog)
+        dialog.open_button.click()
+        await until(lambda: dialog.chosen_name == "cloud")
+    assert [saved.name for saved in store.load()] == ["cloud"]
+    assert kept_keys.kept == {("tinymemory-explorer", "cloud"): KEY}
+
+
+async def test_without_a_keyring_the_key_is_asked_for(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.null.Keyring())
+    try:
+        async with showing(qtbot, ConnectionStore(tmp_path / "c.json")) as dialog:
+            choose_engine(qtbot, dialog, "hosted-test")
+            await until(lambda: not dialog.jobs.is_busy)
+            assert dialog.place_box.currentData() == KeyPlace.ASK.value
+            row = dialog.place_box.findData(KeyPlace.KEYRING.value)
+            assert (
+                not dialog.place_box.model().flags(dialog.place_box.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
+            )
+    finally:
+        keyring.set_keyring(before)
 
 
 async def test_renaming_keeps_one_entry(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

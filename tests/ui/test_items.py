@@ -4,9 +4,9 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -20,9 +20,11 @@ from explorer.contract import (
     FetchMode,
     ForgetTarget,
     Hit,
+    ItemId,
     ItemKind,
     ListPage,
     ListRequest,
+    MemoryEngine,
     MemoryMeta,
     MetaFilter,
     Namespace,
@@ -32,8 +34,14 @@ from explorer.contract import (
     Unauthorized,
     Unavailable,
 )
+from explorer.ui import item_view
+from explorer.ui.conditions import QUERY, Condition
+from explorer.ui.item_view import PAD, ItemView
 from explorer.ui.items import ItemList
-from explorer.ui.models.item_model import MAX_EMPTY_PAGES, Column
+from explorer.ui.models.item_model import MAX_EMPTY_PAGES, Column, ItemModel, Page
+from explorer.ui.rows import text_width
+from explorer.ui.text import MONTHS
+from explorer.ui.theme import Theme, theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
 
@@ -297,29 +305,72 @@ async def test_nothing_stored(qtbot: QtBot, until: Until) -> None:
     await items.aclose()
 
 
-async def test_nothing_matches_names_the_conditions(qtbot: QtBot, until: Until) -> None:
-    items = built(qtbot, await many(4))
-    items.show_filter(MetaFilter(tags_any=["a<b"]), conditions=["tag is a<b", "kind is document"])
+TAG = Condition("tags_any", "tag is", "a<b")
+KIND = Condition("kinds", "kind is", "document")
+FOLDER = Condition("folder", "folder under", "/none")
+REACH = Condition("reach", "namespace only at", "team:acme")
+
+
+async def test_nothing_matches_tells_what_each_removal_would_bring(qtbot: QtBot, until: Until) -> None:
+    engine = await many(4, tags=["a<b"])
+    await engine.store(Document(body=DocumentBody(text="body")))
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(tags_any=["a<b"], kinds=[ItemKind.DOCUMENT]), conditions=[KIND, TAG])
     await settled(items, until)
-    title, said = state_words(items)
-    assert title == "Nothing matches these two conditions"
-    assert said == "tag is a<b; kind is document. 4 items are stored."
-    assert aside(items) == "of 4 stored"
+    assert state_words(items) == (
+        "Nothing matches these two conditions",
+        "Without the kind there are 4 items. Without the tag there is 1 item.",
+    )
+    assert aside(items) == "of 5 stored"
     with qtbot.waitSignal(items.clear_wanted, timeout=1_000):
         state_button(items, "Clear all").click()
-    with qtbot.waitSignal(items.remove_last_wanted, timeout=1_000):
-        state_button(items, "Remove the last condition").click()
+    with qtbot.waitSignal(items.remove_wanted, timeout=1_000) as wanted:
+        state_button(items, "Remove the kind").click()
+    assert wanted.args == ["kinds"]
+    await items.aclose()
+
+
+async def test_one_condition_has_one_way_on(qtbot: QtBot, until: Until) -> None:
+    items = built(qtbot, await many(4))
+    items.show_filter(MetaFilter(tags_any=["a<b"]), conditions=[TAG])
+    await settled(items, until)
+    assert state_words(items) == ("Nothing matches this condition", "Without the tag there are 4 items.")
+    assert state_button(items, "Remove the tag")
+    assert not [button for button in items.state.findChildren(QPushButton) if button.text() == "Clear all"]
+    await items.aclose()
+
+
+async def test_of_many_conditions_the_best_removal_is_told(qtbot: QtBot, until: Until) -> None:
+    acme = Reach.exact(Namespace.parse("team:acme"))
+    engine = await filled([learning("one", "team:acme", folder="/none", tags=["a<b"])])
+    items = built(qtbot, engine)
+    asked = MetaFilter(reach=acme, folder="/none", kinds=[ItemKind.DOCUMENT], tags_any=["a<b"])
+    items.show_filter(asked, conditions=[REACH, FOLDER, KIND, TAG])
+    await settled(items, until)
+    assert state_words(items) == ("Nothing matches these four conditions", "Without the kind there is 1 item.")
+    await items.aclose()
+
+
+async def test_no_single_removal_helps(qtbot: QtBot, until: Until) -> None:
+    items = built(qtbot, await many(4))
+    items.show_filter(MetaFilter(tags_any=["a<b"], kinds=[ItemKind.DOCUMENT]), conditions=[KIND, TAG])
+    await settled(items, until)
+    assert state_words(items)[1] == "Without any one of them there are still none. There are 4 items stored."
+    with qtbot.waitSignal(items.clear_wanted, timeout=1_000):
+        state_button(items, "Clear all").click()
     await items.aclose()
 
 
 async def test_a_search_without_hits_tells_what_there_is_without_it(qtbot: QtBot, until: Until) -> None:
-    items = built(qtbot, await many(7, tags=["a"]))
-    words = ["tag is a", "search for “zebra”"]
-    items.show_filter(MetaFilter(tags_any=["a"]), "zebra", FetchMode.KEYWORD, words)
+    items = built(qtbot, await many(7, tags=["a<b"]))
+    search = Condition(QUERY, "search for", "“zebra”")
+    items.show_filter(MetaFilter(tags_any=["a<b"]), "zebra", FetchMode.KEYWORD, [TAG, search])
     await settled(items, until)
-    assert state_words(items)[1] == "tag is a; search for “zebra”. Without the search there are 7 items."
+    assert state_words(items)[1] == "Without the search there are 7 items. Without the tag there are none."
     assert count(items) == "0 hits"
-    assert state_button(items, "Remove the search")
+    with qtbot.waitSignal(items.remove_wanted, timeout=1_000) as wanted:
+        state_button(items, "Remove the search").click()
+    assert wanted.args == [QUERY]
     await items.aclose()
 
 
@@ -339,11 +390,39 @@ async def test_a_degraded_engine_is_warned_of_beside_its_rows(qtbot: QtBot, unti
     items = built(qtbot, await many(3))
     items.show_filter(MetaFilter())
     await settled(items, until)
-    items.show_health(EngineHealth.degraded("the index is rebuilding"))
-    assert items.banner.sentence == "The index is rebuilding."
+    rebuilding = EngineHealth.degraded("the index is rebuilding")
+    items.show_health(rebuilding)
+    assert items.health_banner.sentence == "The index is rebuilding."
     assert items.model.rowCount() == 3
+    items.health_banner.clear()
+    items.show_health(rebuilding)
+    assert items.health_banner.sentence == ""  # dismissed; it is told every half minute
+    items.refresh()
+    await settled(items, until)
+    assert items.health_banner.sentence == "The index is rebuilding."
     items.show_health(EngineHealth.ok())
-    assert items.banner.sentence == ""
+    assert items.health_banner.sentence == ""
+    await items.aclose()
+
+
+async def test_news_of_the_engine_leave_a_failed_page_its_retry(qtbot: QtBot, until: Until) -> None:
+    engine = await many(250)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    engine.fail("list_preview", EngineFailure("disk"), lambda req: req.cursor is not None)
+    items.view.scrollToBottom()
+    await until(lambda: items.banner.sentence)
+    said = items.banner.sentence
+    retry = items.banner.findChild(QPushButton, "bannerActionButton")
+    assert isinstance(retry, QPushButton)
+    for health in (EngineHealth.ok(), EngineHealth.degraded("slow"), EngineHealth.ok()):
+        items.show_health(health)
+        assert items.banner.sentence == said
+        assert retry.text() == "Retry"
+    engine.mend()
+    qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
+    await until(lambda: items.model.rowCount() == 250)
     await items.aclose()
 
 
@@ -467,6 +546,8 @@ async def test_search_pages_through_the_hits(qtbot: QtBot, until: Until) -> None
     items.show_filter(MetaFilter(), "learning", FetchMode.KEYWORD)
     await settled(items, until)
     assert count(items) == "50+ hits"
+    assert loaded(items) == "50 of 50+ loaded"
+    assert "page by page" in items.count_label.toolTip()
     assert aside(items) == "found by keyword"
     assert not items.view.isColumnHidden(Column.SCORE)
     while items.model.has_more:
@@ -474,11 +555,35 @@ async def test_search_pages_through_the_hits(qtbot: QtBot, until: Until) -> None
         items.view.scrollToBottom()
         await until(lambda before=before: items.model.rowCount() > before)
     assert count(items) == "120 hits"
+    assert items.count_label.toolTip() == ""
+    assert items.load_more_button.isHidden()
     assert [req.cursor for req in engine.requests("fetch")] == [None, "50", "100"]
     items.show_filter(MetaFilter())
     await settled(items, until)
     assert items.view.isColumnHidden(Column.SCORE)
     assert count(items) == "120 items"
+    await items.aclose()
+
+
+async def test_more_hits_come_at_a_press_and_after_a_failure_too(qtbot: QtBot, until: Until) -> None:
+    engine = await many(120)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(), "learning", FetchMode.KEYWORD)
+    await settled(items, until)
+    items.load_more_button.click()
+    await until(lambda: items.model.rowCount() == 100)
+    engine.fail("fetch", EngineFailure("disk"))
+    items.load_more_button.click()
+    await until(lambda: items.banner.sentence)
+    engine.mend()
+    items.load_more_button.click()
+    await until(lambda: items.model.rowCount() == 120)
+    assert items.banner.sentence == ""
+    assert loaded(items) == "120 of 120 loaded"
+    assert items.load_more_button.isHidden()
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    assert items.load_more_button.isHidden()
     await items.aclose()
 
 
@@ -506,9 +611,12 @@ async def test_first_row_is_current_only_when_nothing_was(qtbot: QtBot, until: U
     engine = await filled([learning("one", tags=["a"]), learning("two", tags=["b"]), learning("three", tags=["b"])])
     items = built(qtbot, engine)
     chosen: list[Hit | None] = []
+    left: list[bool] = []
     items.item_selected.connect(chosen.append)
+    items.current_left.connect(left.append)
     items.show_filter(MetaFilter())
     await settled(items, until)
+    assert items.current_is_shown
     assert [hit and hit.text for hit in chosen] == ["one"]
     items.view.setCurrentIndex(items.model.index(2, Column.TEXT))
     items.show_filter(MetaFilter(tags_any=["b"]))
@@ -517,9 +625,19 @@ async def test_first_row_is_current_only_when_nothing_was(qtbot: QtBot, until: U
     items.show_filter(MetaFilter(tags_any=["a"]))
     await settled(items, until)
     assert not items.view.currentIndex().isValid()  # the viewer goes on showing "three"
+    assert not items.current_is_shown
+    assert left == [True]
     assert [hit and hit.text for hit in chosen] == ["one", "three", "three"]
+    items.show_filter(MetaFilter(tags_any=["none"]))
+    await settled(items, until)
+    assert left == [True]
+    items.show_filter(MetaFilter(tags_any=["b"]))
+    await settled(items, until)
+    assert left == [True, False]
+    assert items.current_is_shown
     items.set_engine(None, "")
     assert chosen[-1] is None
+    assert items.current_is_shown
     await items.aclose()
 
 
@@ -595,6 +713,55 @@ async def test_items_of_a_sandbox_are_not_counted_among_the_rest(qtbot: QtBot, u
     await settled(items, until)
     assert count(items) == "1 item"
     assert aside(items) == "in a sandbox"
+    items.show_filter(MetaFilter(reach=Reach.subtree(node)))
+    await settled(items, until)
+    assert aside(items) == "in a sandbox"
+    items.show_filter(MetaFilter(reach=Reach.of(node)))
+    await settled(items, until)
+    assert aside(items) == "sandbox and its parents"
+    await items.aclose()
+
+
+async def test_what_is_stored_is_told_apart_from_what_is_in_sandboxes(qtbot: QtBot, until: Until) -> None:
+    engine = await filled([learning("in", "team:a/service:nightly"), learning("out", tags=["a"]), learning("other")])
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    assert (count(items), aside(items)) == ("2 items", "1 more in sandboxes")
+    items.show_filter(MetaFilter(tags_any=["a"]))
+    await settled(items, until)
+    assert (count(items), aside(items)) == ("1 item", "of 2 outside sandboxes")
+    assert len(engine.requests("namespaces")) == 1
+    await engine.store(learning("in too", "service:b"))
+    items.refresh()
+    await settled(items, until)
+    items.show_filter(MetaFilter(tags_any=["a<b"], kinds=[ItemKind.DOCUMENT]), conditions=[KIND, TAG])
+    await settled(items, until)
+    assert state_words(items)[1].endswith("There are 2 items outside sandboxes, and 2 in them.")
+    assert aside(items) == "of 2 outside sandboxes"
+    await items.aclose()
+
+
+async def test_a_memory_with_sandboxes_only_is_not_empty(qtbot: QtBot, until: Until) -> None:
+    items = built(qtbot, await filled([learning("inside", "service:nightly")]))
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    title, said = state_words(items)
+    assert title == "Nothing is stored outside sandboxes"
+    assert said.startswith("In sandboxes there is 1 item.")
+    assert aside(items) == "1 more in sandboxes"
+    await items.aclose()
+
+
+async def test_an_engine_that_does_not_name_its_nodes_is_not_asked_for_sandboxes(qtbot: QtBot, until: Until) -> None:
+    class Plain(FakeEngine):
+        namespaces = MemoryEngine.namespaces
+
+    engine = await filled([learning("in", "service:nightly"), learning("out")], Plain())
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(tags_any=["a<b"]), conditions=[TAG])
+    await settled(items, until)
+    assert aside(items) == "of 1 stored"
     await items.aclose()
 
 
@@ -649,6 +816,154 @@ async def test_head_lines_up_with_the_cells(qtbot: QtBot, until: Until) -> None:
     await items.aclose()
 
 
+DIGITS = "0123456789"
+
+
+def fits(items: ItemList, column: Column, texts: list[str]) -> bool:
+    """Whether each text is drawn whole in the column, and the column's head too."""
+    room = items.view.columnWidth(column) - 2 * PAD
+    head = items.model.headerData(column, Qt.Orientation.Horizontal).removeprefix("↓ ")
+    return all(theme().metrics("body").horizontalAdvance(text) <= room for text in texts) and (
+        theme().metrics("smallMedium").horizontalAdvance(f"↓ {head}") <= room or column is Column.CONFIDENCE
+    )
+
+
+@pytest.mark.parametrize("px", [11, 13, 20])
+async def test_numbers_and_dates_are_never_cut(
+    qtbot: QtBot, until: Until, qapp: QApplication, themed: Theme, px: int
+) -> None:
+    items = built(qtbot, await many(30), width=700)
+    before = QFont(themed.font("body"))
+    wide = QFont(before)
+    wide.setPixelSize(px)
+    wide.setStretch(140)  # as another font would be wider
+    try:
+        themed.apply(qapp, "light", wide)
+        items.set_column_shown(Column.CONFIDENCE, True)
+        items.show_filter(MetaFilter(), "learning", FetchMode.KEYWORD)
+        await settled(items, until)
+        dates = [f"{digit}{digit} {month} {rest}" for digit in DIGITS for month in MONTHS for rest in ("00:00", "2025")]
+        assert fits(items, Column.OBSERVED, dates)
+        assert fits(items, Column.CONFIDENCE, ["0.00", "0.92"])
+        assert fits(items, Column.SCORE, ["0.00", items.model.widest_score])
+        assert items.view.horizontalHeader().length() == items.view.viewport().width()
+        for width in (460, 1_200):
+            items.resize(width, 600)
+            assert fits(items, Column.OBSERVED, dates)
+    finally:
+        themed.apply(qapp, "light", before)
+    await items.aclose()
+
+
+def test_a_long_score_widens_its_column(qtbot: QtBot) -> None:
+    view = ItemView()
+    qtbot.addWidget(view)
+    model = ItemModel(view)
+    view.setModel(model)
+    view.fit_columns()
+    before = view.columnWidth(Column.SCORE)
+    meta = MemoryMeta()
+    hits = [Hit(id=ItemId("a"), kind=ItemKind.LEARNING, text="a", meta=meta, score=-123456.789)]
+    model.show_first(Page(hits, None))
+    view.fit_columns()
+    room = view.columnWidth(Column.SCORE) - 2 * PAD
+    assert view.columnWidth(Column.SCORE) > before
+    assert theme().metrics("body").horizontalAdvance("-123456.79") <= room
+
+
+def drag(qtbot: QtBot, items: ItemList, column: Column, by: int) -> None:
+    """Move the trailing edge of a column as a hand does."""
+    head = items.view.horizontalHeader()
+    at = QPoint(head.sectionViewportPosition(column) + head.sectionSize(column) - 1, head.height() // 2)
+    qtbot.mouseMove(head.viewport(), at)
+    qtbot.mousePress(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    for step in (by // 2, by):
+        qtbot.mouseMove(head.viewport(), at + QPoint(step, 0))
+    qtbot.mouseRelease(head.viewport(), Qt.MouseButton.LeftButton, pos=at + QPoint(by, 0))
+
+
+async def test_the_edge_between_text_and_node_can_be_dragged_and_stays(qtbot: QtBot, until: Until) -> None:
+    items = built(qtbot, await many(3), width=700)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    view, head = items.view, items.view.horizontalHeader()
+    text, node, observed = (view.columnWidth(one) for one in (Column.TEXT, Column.NODE, Column.OBSERVED))
+    drag(qtbot, items, Column.TEXT, -60)
+    assert (view.columnWidth(Column.TEXT), view.columnWidth(Column.NODE)) == (text - 60, node + 60)
+    assert view.columnWidth(Column.OBSERVED) == observed
+    assert head.length() == view.viewport().width()
+    items.resize(800, 600)
+    assert view.columnWidth(Column.NODE) == node + 60  # what was chosen stays
+    assert head.length() == view.viewport().width()
+    drag(qtbot, items, Column.NODE, 80)
+    assert view.columnWidth(Column.OBSERVED) == observed  # a date gives no room
+    assert head.length() == view.viewport().width()
+    head.sectionHandleDoubleClicked.emit(Column.TEXT)
+    items.resize(700, 600)
+    assert view.columnWidth(Column.NODE) == node
+    await items.aclose()
+
+
+async def test_the_node_column_grows_with_the_list(qtbot: QtBot, until: Until) -> None:
+    items = built(qtbot, await many(3), width=700)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    widths = []
+    for width in (700, 1_000, 3_000):
+        items.resize(width, 600)
+        widths.append(items.view.columnWidth(Column.NODE))
+    assert widths[0] < widths[1] < widths[2]
+    assert widths[2] == round(220 * theme().size_px("body") / 13)
+    await items.aclose()
+
+
+async def test_a_node_loses_its_prefix_before_any_of_its_name(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = built(qtbot, await many(1, at="team:acme/project:tape-rescue"), width=700)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    drawn: list[str] = []
+    real = item_view.draw_text
+
+    def note(painter: Any, rect: Any, text: str, *more: Any, **named: Any) -> int:
+        drawn.append(text)
+        return real(painter, rect, text, *more, **named)
+
+    monkeypatch.setattr(item_view, "draw_text", note)
+    items.view.grab()
+    assert "project:tape-rescue" in drawn
+    drag(qtbot, items, Column.TEXT, items.view.columnWidth(Column.NODE) - text_width("tape-rescue") - 2 * PAD - 4)
+    drawn.clear()
+    items.view.grab()
+    assert "tape-rescue" in drawn
+    assert "project:tape-rescue" not in drawn
+    await items.aclose()
+
+
+async def test_the_parts_of_a_row_stand_where_the_design_has_them(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = built(qtbot, await many(1), width=700)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    found: dict[str, Any] = {}
+    monkeypatch.setattr(
+        item_view, "draw_icon", lambda painter, rect, *more: found.update(icon=rect.center().x() + 1 - 8)
+    )
+    items.view.grab()
+    assert found["icon"] == 14
+    text_at = items.view.columnViewportPosition(Column.TEXT) + PAD
+    assert text_at == 48
+    row = items.view.rowViewportPosition(0) + items.view.rowHeight(0) - 1 + items.view.viewport().y()
+    items.view.setCurrentIndex(QModelIndex())
+    picture = items.view.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    x = items.view.viewport().width() // 2
+    assert picture.pixelColor(round(x * ratio), round(row * ratio)) == theme().color("hover")
+    await items.aclose()
+
+
 async def test_a_forgotten_item_is_gone_after_refresh(qtbot: QtBot, until: Until) -> None:
     engine = await many(3)
     items = built(qtbot, engine)
@@ -665,7 +980,8 @@ async def test_a_forgotten_item_is_gone_after_refresh(qtbot: QtBot, until: Until
 @pytest.mark.parametrize("query", ["don't", "*", "a AND", "NEAR(", '"--x"', "col:x", "^x", "/a/b", "x" * 10_000])
 async def test_no_query_is_an_error_on_screen(qtbot: QtBot, until: Until, query: str) -> None:
     items = built(qtbot, await many(2))
-    items.show_filter(MetaFilter(), query, FetchMode.KEYWORD, [f"search for “{query}”"])
+    search = Condition(QUERY, "search for", f"“{query}”")
+    items.show_filter(MetaFilter(), query, FetchMode.KEYWORD, [search])
     await settled(items, until)
     assert items.banner.sentence == ""
     assert not items.model.is_stale

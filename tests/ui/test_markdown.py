@@ -7,6 +7,7 @@ from explorer.ui.markdown import (
     MAX_MARKS,
     Block,
     BlockKind,
+    Side,
     Span,
     blocks,
     is_openable,
@@ -193,3 +194,13 @@ def test_slices_do_not_cut_code_but_where_it_is_endless() -> None:
     parts = list(slices(endless, 300))
     assert len(parts) > 1
     assert all(block.kind is BlockKind.CODE for part in parts for block in blocks(part))
+
+
+def test_tables_know_their_sides_and_whether_they_have_a_head() -> None:
+    table = only("| A | B | C | D |\n|---|:--|:-:|--:|\n| 1 | 2 | 3 | 4 |\n")
+    assert table.has_head
+    assert table.sides == [Side.NONE, Side.LEFT, Side.CENTER, Side.RIGHT]
+    bare = only("|   |   |\n|---|--:|\n| 1 | 2 |\n")
+    assert not bare.has_head
+    assert [[cell[0].text for cell in row] for row in bare.rows] == [["1", "2"]]
+    assert bare.sides == [Side.NONE, Side.RIGHT]

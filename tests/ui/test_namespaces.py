@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
 from explorer.contract import Facet, ForgetTarget, ItemKind, MetaFilter, Namespace, Reach, Unavailable
 from explorer.ui.models.namespace_model import Column
@@ -296,19 +298,142 @@ async def test_the_newer_filter_wins(qtbot, until):
 async def test_a_failure_leaves_the_old_counts(qtbot, until):
     engine = await filled(ITEMS)
     async with showing(qtbot, engine) as panel:
-        failures = []
-        panel.failed.connect(failures.append)
         await until(lambda: panel.model.is_counted)
-        engine.fail("namespaces", Unavailable("no answer"))
+        engine.fail("namespaces", Unavailable("the server is away"))
         panel.show_filter(MetaFilter(tags_any=["x"]))
-        await until(lambda: failures)
-        assert failures == [Unavailable("no answer")]
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence == "No answer came: the server is away."
         assert rows(panel)["root"] == ("1", "5")
         assert panel.model.is_stale
         engine.mend()
-        panel.refresh()
+        qtbot.mouseClick(panel.banner.findChild(QPushButton, "bannerActionButton"), Qt.MouseButton.LeftButton)
         await until(lambda: rows(panel)["root"] == ("1", "3"))
         assert not panel.model.is_stale
+        assert panel.banner.isHidden()
+
+
+async def test_a_failure_is_not_said_of_another_engine(qtbot, until):
+    engine = await filled(ITEMS)
+    engine.fail("namespaces", Unavailable("the server is away"))
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.banner.sentence)
+        panel.set_engine(None)
+        assert panel.banner.sentence == ""
+
+
+def is_seen(panel: NamespacePanel, path: str) -> bool:
+    rect = panel.tree.visualRect(row(panel, path)).adjusted(0, 1, 0, -1)  # Qt leaves the last pixel below the edge
+    return panel.tree.viewport().rect().contains(rect)
+
+
+async def test_a_new_filter_brings_its_node_into_view(qtbot, until):
+    engine = await filled([learning(f"i{at}", f"team:t{at:02}/agent:a/user:u") for at in range(40)])
+    at = Namespace.parse("team:t35/agent:a/user:u")
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.tree.collapse(row(panel, "team:t35"))
+        assert not is_seen(panel, str(at))
+        panel.show_filter(MetaFilter(reach=Reach.exact(at)))
+        assert is_seen(panel, str(at))
+        assert panel.tree.currentIndex().data(Qt.ItemDataRole.UserRole) == str(at)
+        panel.tree.scrollToTop()
+        panel.refresh()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.tree.verticalScrollBar().value() == 0, "counts are no reason to scroll"
+        panel.show_filter(MetaFilter(reach=Reach.exact(at), tags_any=["x"]))
+        assert is_seen(panel, str(at))
+        await until(lambda: not panel.jobs.is_busy)
+        place = panel.tree.verticalScrollBar().value()
+        panel.show_filter(MetaFilter(reach=Reach.exact(at)))
+        assert panel.tree.verticalScrollBar().value() == place, "it is in view"
+
+
+async def test_a_node_that_is_not_known_comes_into_view_with_its_row(qtbot, until):
+    engine = await filled([learning(f"i{at}", f"team:t{at:02}") for at in range(40)])
+    at = Namespace.parse("team:t39/agent:new/user:u")
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: panel.model.is_counted)
+        panel.show_filter(MetaFilter(reach=Reach.subtree(at)))
+        await until(lambda: panel.model.node(at) is not None)
+        assert is_seen(panel, str(at))
+        assert selected(panel) == [str(at)]
+
+
+async def test_the_panel_gives_the_keyboard_to_the_tree(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.activateWindow()
+        await until(lambda: panel.model.is_counted and panel.isActiveWindow())
+        panel.reach_box.setFocus()
+        panel.setFocus(Qt.FocusReason.TabFocusReason)
+        assert QApplication.focusWidget() is panel.tree
+        assert panel.tree.currentIndex().data() == "root"
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
+        assert panel.tree.currentIndex().data() == "team:acme"
+
+
+async def test_a_search_is_said_not_to_be_counted(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: panel.model.is_counted)
+        assert not panel.head.warning.isVisible()
+        panel.set_search(True)
+        assert panel.head.warning.isVisible()
+        assert panel.head.warning.accessibleName() == "counted without the search"
+        assert "search" in panel.head.toolTip()
+        panel.set_search(False)
+        assert not panel.head.warning.isVisible()
+        assert panel.head.toolTip() == ""
+
+
+async def test_siblings_have_their_kind_before_the_name_all_or_none(qtbot, until):
+    long = "a-source-with-a-name-of-some-length"
+    places = [f"team:t/source:{long}", "team:t/source:s", "team:t/source:s/agent:short", "user:u"]
+    async with showing(qtbot, await filled([learning(at, at) for at in places])) as panel:
+        await until(lambda: panel.model.is_counted)
+
+        def prefixed() -> set[str]:
+            nodes = panel.model.nodes()
+            return {node.path for node in nodes if panel.delegate.shows_prefix(node)}
+
+        assert prefixed() == {"team:t", "user:u", "team:t/source:s/agent:short"}
+        panel.resize(600, 400)
+        await until(lambda: len(prefixed()) == 5)
+        panel.resize(288, 400)
+        await until(lambda: len(prefixed()) == 3)
+
+
+def menu_at(panel: NamespacePanel, path: str, by_key: bool = False) -> QMenu:
+    """The menu of a row, asked for as a person asks: through the view's own event."""
+    index, viewport = row(panel, path), panel.tree.viewport()
+    place = QPoint(0, 0) if by_key else panel.tree.visualRect(index).center()
+    reason = QContextMenuEvent.Reason.Keyboard if by_key else QContextMenuEvent.Reason.Mouse
+    if by_key:
+        panel.tree.setCurrentIndex(index)
+    before = panel.tree.findChildren(QMenu)
+    target = panel.tree if by_key else viewport
+    QApplication.sendEvent(target, QContextMenuEvent(reason, place, target.mapToGlobal(place)))
+    return next(menu for menu in panel.tree.findChildren(QMenu) if menu not in before)
+
+
+def pick(menu: QMenu, words: str) -> None:
+    next(action for action in menu.actions() if action.text() == words).trigger()
+    menu.close()
+
+
+async def test_menu_of_a_node(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["x"])) as panel:
+        await until(lambda: panel.model.is_counted)
+        for words, reach in (
+            ("Only here", Reach.exact(ACME)),
+            ("Here and below", Reach.subtree(ACME)),
+            ("With its parents", Reach.of(ACME)),
+        ):
+            menu = menu_at(panel, "team:acme", by_key=words == "Only here")
+            pick(menu, words)
+            assert panel.filters[-1] == MetaFilter(tags_any=["x"], reach=reach)
+        assert panel.reach_box.currentData() == "inherit"
+        pick(menu_at(panel, "team:acme/agent:triage"), "Copy path")
+        assert QGuiApplication.clipboard().text() == "team:acme/agent:triage"
+        assert len(panel.filters) == 3
 
 
 async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):

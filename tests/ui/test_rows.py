@@ -54,6 +54,13 @@ def rows_inked(themed: Theme, text: str) -> list[int]:
     return [y for y in range(image.height()) if any(image.pixelColor(x, y) != ground for x in range(image.width()))]
 
 
+def test_a_box_that_cannot_be_ticked_is_an_outline(themed: Theme) -> None:
+    for radio in (False, True):
+        image = paint(themed, lambda painter, radio=radio: rows.draw_check(painter, BOX, False, False, radio))
+        assert image.pixelColor(BOX.center()) == themed.color("base"), "not filled"
+        assert inked(themed, image)
+
+
 def test_a_sign_of_another_font_does_not_move_the_line(themed: Theme) -> None:
     plain = rows_inked(themed, "1 088")
     assert 3 <= plain[0] <= 9

@@ -33,7 +33,8 @@ def test_no_qt_comes_with_it() -> None:
         ("pass\u200dword", "pass⟦ZWJ⟧word"),
         ("\ufeffhead", "⟦BOM⟧head"),
         ("one\ntwo\tthree", "one two three"),
-        ("ring\x07\r", "ring\u2407\u240d"),
+        ("ring\x07\r", "ring⟦BEL⟧⟦CR⟧"),  # the pictures U+2407 and U+240D cannot be read at the size of a row
+        ("a\x1fb\x1b[31m", "a⟦US⟧b⟦ESC⟧[31m"),
         ("half \ud83d pair", "half \ufffd pair"),
         ("<b>Erase done</b>", "<b>Erase done</b>"),
         ("plain", "plain"),

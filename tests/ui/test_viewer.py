@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta, timezone
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QGuiApplication, QTextDocument
-from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, QUrl
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCharFormat, QTextDocument, QTextTable
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -44,12 +45,14 @@ from explorer.contract import (
     parse_item,
 )
 from explorer.contract.query import Exported
+from explorer.ui.rows import text_width
 from explorer.ui.theme import theme
 from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, ItemViewer
-from explorer.ui.viewer_parts.ink import MAX_LINE, broken_lines
+from explorer.ui.viewer_parts.ink import MAX_LINE, broken_lines, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from explorer.ui.viewer_parts.marks import marked
+from explorer.ui.viewer_parts.page_ring import PageRing
 from tests.conftest import SAMPLE_ITEMS, Until
 from tests.fakes import FakeEngine, filled
 
@@ -174,23 +177,24 @@ async def test_conversation_as_turns(qtbot: QtBot, until: Until) -> None:
     )
     viewer = await opened(qtbot, until, item, timezone(timedelta(hours=2)))
     assert viewer.title.text == "Two lines here"
-    assert page_text(viewer).split("\n") == [
+    assert page_text(viewer).replace("  #", " #").split("\n") == [
         "",
         "user",
         "30 Jun 2026",
-        "16:31",
+        "16:31 #0",
         "Two lines",
         "here",
         "assistant",
-        "16:32",
+        "16:32 #1",
         "I will look.",
         "→ crm.lookup (call-7)",
         "→ ledger",
         "tool",
+        "#2",
         '{"order": 4812}',
         "system",
         "1 Jul 2026",
-        "11:00",
+        "11:00 #3",
         "stop",
         "",
     ]
@@ -215,9 +219,8 @@ async def test_learning_as_a_card(qtbot: QtBot, until: Until) -> None:
     assert page_text(viewer) == "“We paid 240 EUR back\nwithout asking.”"
     assert viewer.card.thread_label.text == "from thread helpdesk/4790, turn 6"
     assert viewer.card.statement_box.isHidden()  # the title says it all
-    with qtbot.waitSignal(viewer.filter_wanted, timeout=1_000) as wanted:
-        qtbot.mouseClick(viewer.card.thread_button, Qt.MouseButton.LeftButton)
-    assert wanted.args == ["thread_id", "helpdesk/4790"]
+    assert viewer.card.thread_button.text() == "Open the conversation"
+    assert viewer.foot.isHidden()
     await viewer.aclose()
 
 
@@ -380,6 +383,7 @@ async def test_copying_is_exact(qtbot: QtBot, until: Until) -> None:
     actions["Copy text"].trigger()
     assert clipboard.text() == item.render_text()
     actions["Copy as JSON"].trigger()
+    await until(lambda: not viewer.jobs.is_busy)
     assert clipboard.text() == dump_item(item)
     actions["Copy id"].trigger()
     assert clipboard.text() == item.fingerprint()
@@ -430,10 +434,10 @@ async def test_until_the_item_is_here_its_hit_is_read(qtbot: QtBot, until: Until
     await until(lambda: page_text_or_none(viewer) == "user: one\nassistant: two")
     assert viewer.pages.currentWidget() is viewer.plain_view
     viewer.segments.button(RAW).click()
-    assert '"score": 0.0' in page_text(viewer)
+    await until(lambda: '"score": 0.0' in page_text_or_none(viewer))
     assert viewer.note_label.text().startswith("Still reading")
     gate.open()
-    await until(lambda: '"type": "conversation"' in page_text(viewer))
+    await until(lambda: '"type": "conversation"' in page_text_or_none(viewer))
     viewer.segments.button(READ).click()
     assert viewer.pages.currentWidget() is viewer.read_view
     await viewer.aclose()
@@ -712,6 +716,16 @@ def test_long_lines_are_broken_wherever_a_piece_ends() -> None:
     assert [len(line) for line in out.split("\n")] == [n, n, 500, n, 0, n, 1]
 
 
+def test_only_lines_beyond_the_limit_are_long() -> None:
+    full = "x" * MAX_LINE
+    assert not has_long_line("")
+    assert not has_long_line(full)
+    assert not has_long_line(f"\n{full}\n{full}\n\n{full}\n")
+    assert has_long_line(f"{full}x")
+    assert has_long_line(f"{full}\n{full}x\n")
+    assert has_long_line(f"a\n\n{full}x")
+
+
 def test_long_lines_of_words_are_broken_between_them() -> None:
     out, _ = broken_lines("word " * 5_000)
     assert all(line.endswith("word ") for line in out.split("\n"))
@@ -833,7 +847,7 @@ async def test_an_item_is_read_by_keyboard(qtbot: QtBot, until: Until) -> None:
     assert bar.value() == bar.maximum()
     qtbot.keyClick(viewer.segments.button(READ), Qt.Key.Key_Right)
     assert viewer.segments.choice == RAW
-    assert viewer.pages.currentWidget() is viewer.raw_view
+    await until(lambda: viewer.pages.currentWidget() is viewer.raw_view)
     qtbot.keyClick(viewer.segments.button(RAW), Qt.Key.Key_Right)
     assert viewer.pages.currentWidget() is viewer.metadata_view
     await viewer.aclose()
@@ -869,4 +883,378 @@ async def test_items_of_the_sample_are_read(qtbot: QtBot, until: Until) -> None:
         for segment in (RAW, METADATA, READ):
             await choose(viewer, segment, until)
             assert not viewer.grab().isNull()
+    await viewer.aclose()
+
+
+# From a learning to its conversation
+
+
+LESSON = Learning(
+    text="Ask before paying",
+    kind=LearningKind.CORRECTION,
+    confidence=0.9,
+    evidence="said so",
+    meta=meta(thread_id="desk/7", turns=TurnRange(first=150, last=151)),
+)
+
+
+def long_talk(**more: Any) -> Conversation:
+    return talk(*[("user", f"this was said as {at}") for at in range(300)], meta=meta(thread_id="desk/7", **more))
+
+
+async def at_the_lesson(qtbot: QtBot, until: Until, *others: StoreItem, lesson: Learning = LESSON) -> ItemViewer:
+    engine = FakeEngine()
+    await filled(others, engine)
+    viewer = built(qtbot, engine)
+    await shown(viewer, await hit_of(engine, lesson), until)
+    return viewer
+
+
+async def open_conversation(qtbot: QtBot, viewer: ItemViewer, until: Until) -> None:
+    qtbot.mouseClick(viewer.card.thread_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy)
+
+
+def top_lines(viewer: ItemViewer) -> str:
+    """The text at the top of the page, from the third line's height on."""
+    view = viewer.read_view
+    start = view.cursorForPosition(QPoint(20, 30)).position()
+    return view.toPlainText()[max(0, start - 10) : start + 40]
+
+
+def grounds(viewer: ItemViewer) -> dict[str, str]:
+    """The first word of each cell of the read page that has a ground of its own, by that ground."""
+    found: dict[str, str] = {}
+    for frame in viewer.read_view.document().rootFrame().childFrames():
+        assert isinstance(frame, QTextTable)
+        for row in range(frame.rows()):
+            cell = frame.cellAt(row, 0)
+            if cell.format().background().style() != Qt.BrushStyle.NoBrush:
+                text = viewer.read_view.toPlainText()[cell.firstPosition() : cell.lastPosition()]
+                found[text.split("\n")[-1]] = cell.format().background().color().name()
+    return found
+
+
+async def test_the_conversation_of_a_learning_is_read_at_its_turn(qtbot: QtBot, until: Until) -> None:
+    viewer = await at_the_lesson(qtbot, until, long_talk())
+    wanted: list[object] = []
+    viewer.filter_wanted.connect(lambda *args: wanted.append(args))
+    await open_conversation(qtbot, viewer, until)
+    assert isinstance(viewer.item, Conversation)
+    assert wanted == []
+    hit_color = theme().color("hit").name()
+    assert grounds(viewer) == {"#150": hit_color, "#151": hit_color}
+    assert "#150" in top_lines(viewer)
+    assert not viewer.back_button.isHidden()
+    qtbot.mouseClick(viewer.back_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy)
+    assert viewer.item == LESSON
+    assert viewer.place_row.isHidden()
+    await viewer.aclose()
+
+
+async def test_of_several_conversations_the_one_that_holds_the_turn_is_read(qtbot: QtBot, until: Until) -> None:
+    begin = talk(*[("user", f"begin {at}") for at in range(100)], meta=meta(thread_id="desk/7"))
+    end = talk(
+        *[("user", f"end {at}") for at in range(100, 200)],
+        meta=meta(thread_id="desk/7", turns=TurnRange(first=100, last=199)),
+    )
+    viewer = await at_the_lesson(qtbot, until, begin, end)
+    await open_conversation(qtbot, viewer, until)
+    assert viewer.item == end
+    assert list(grounds(viewer)) == ["#150", "#151"]
+    await viewer.aclose()
+
+
+async def test_of_several_conversations_without_ranges_the_long_enough_one_is_read(qtbot: QtBot, until: Until) -> None:
+    short = talk(("user", "short"), meta=meta(thread_id="desk/7"))
+    for others in ((short, long_talk()), (long_talk(), short)):
+        viewer = await at_the_lesson(qtbot, until, *others)
+        await open_conversation(qtbot, viewer, until)
+        assert viewer.item == long_talk()
+        await viewer.aclose()
+
+
+async def test_a_conversation_in_the_learnings_own_sandbox_is_found(qtbot: QtBot, until: Until) -> None:
+    inside = MemoryMeta(namespace=Namespace.parse("team:a/service:nightly"), thread_id="t")
+    spoken = talk(("user", "inside"), meta=inside)
+    lesson = LESSON.model_copy(update={"meta": inside})
+    viewer = await at_the_lesson(qtbot, until, spoken, lesson=lesson)
+    await open_conversation(qtbot, viewer, until)
+    assert viewer.item == spoken
+    await viewer.aclose()
+
+
+async def test_a_conversation_that_is_not_stored_is_said_so(qtbot: QtBot, until: Until) -> None:
+    viewer = await at_the_lesson(qtbot, until)
+    await open_conversation(qtbot, viewer, until)
+    assert viewer.banner.sentence == "No conversation of this thread is stored."
+    assert viewer.item == LESSON
+    await viewer.aclose()
+
+
+async def test_a_failure_to_find_the_conversation_can_be_retried(qtbot: QtBot, until: Until) -> None:
+    viewer = await at_the_lesson(qtbot, until, long_talk())
+    engine = viewer._engine
+    assert isinstance(engine, FakeEngine)
+    engine.fail("list_preview", EngineFailure("disk"))
+    await open_conversation(qtbot, viewer, until)
+    assert viewer.banner.sentence == "The engine failed: disk."
+    engine.mend()
+    retry = viewer.banner.findChild(QPushButton, "bannerActionButton")
+    assert isinstance(retry, QPushButton)
+    qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
+    await until(lambda: isinstance(viewer.item, Conversation))
+    await viewer.aclose()
+
+
+async def test_turns_are_counted_alike_wherever_they_have_a_number(qtbot: QtBot, until: Until) -> None:
+    part = talk(("user", "a"), ("user", "b"), meta=meta(thread_id="t", turns=TurnRange(first=7, last=8)))
+    viewer = await opened(qtbot, until, part)
+    assert [line for line in page_text(viewer).split("\n") if line.startswith("#")] == ["#7", "#8"]
+    (turns,) = viewer.pairs.buttons("turns")
+    assert turns.drawn == "7 to 8"
+    assert "counted from 0" in turns.toolTip()
+    await viewer.aclose()
+    viewer = await at_the_lesson(qtbot, until)
+    assert viewer.card.thread_label.text == "from thread desk/7, turns 150 to 151"
+    assert "counted from 0" in viewer.card.thread_label.toolTip()
+    await viewer.aclose()
+
+
+# Evidence, metadata
+
+
+@pytest.mark.parametrize(
+    ("evidence", "drawn", "is_mono"),
+    [
+        ("She said so.", "“She said so.”", False),
+        ('"She said so."', '"She said so."', False),
+        ("»Sie sagte es.« (Brief)", "»Sie sagte es.« (Brief)", False),
+        ("Mira: “Take the joke.”", "Mira: “Take the joke.”", False),
+        ("locomo-26/session-1", "locomo-26/session-1", True),
+        ("六十一の朝を比べた。", "“六十一の朝を比べた。”", False),
+    ],
+)
+async def test_evidence_gets_quotes_only_where_it_has_none(
+    qtbot: QtBot, until: Until, evidence: str, drawn: str, is_mono: bool
+) -> None:
+    viewer = await opened(qtbot, until, LESSON.model_copy(update={"evidence": evidence}))
+    assert viewer.card.evidence.toPlainText() == drawn
+    families = viewer.card.evidence.document().begin().begin().fragment().charFormat().fontFamilies()
+    assert (families == [theme().font("mono").family()]) is is_mono
+    assert viewer.foot.isHidden()
+    await viewer.aclose()
+
+
+async def test_source_and_its_id_are_two_fields(qtbot: QtBot, until: Until) -> None:
+    item = talk(("user", "a"), meta=meta(source=SourceRef(kind=SourceKind.AGENT, id="events-43")))
+    viewer = await opened(qtbot, until, item)
+    assert values(viewer, viewer.pairs, "source") == ["agent"]
+    assert values(viewer, viewer.pairs, "source id") == ["events-43"]
+    await viewer.aclose()
+
+
+async def test_the_node_says_what_pressing_it_does(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, talk(("user", "a"), meta=meta()))
+    (node,) = viewer.pairs.buttons("node")
+    assert "Show only what is at this node" in node.toolTip()
+    assert node.accessibleDescription() == "Show only what is at this node"
+    await viewer.aclose()
+
+
+async def test_the_ring_of_a_value_stands_clear_of_its_text(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, talk(("user", "a"), meta=meta(tags=["x", "y"])))
+    label, _ = viewer.pairs._pairs[0]
+    for key in ("node", "tags"):
+        first = viewer.pairs.buttons(key)[0]
+        assert first.width() >= text_width(first.drawn, "small") + 2 * 4
+        assert label.x() == 4  # as much is left of the keys, so that both stand where they did
+    await viewer.aclose()
+
+
+# Work beside the window
+
+
+async def test_raw_fingerprint_and_copy_are_made_in_another_thread(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer = await opened(qtbot, until, talk(("user", "a"), meta=meta()))
+    threads: list[bool] = []
+    real = Conversation.model_dump_json
+
+    def noted(self: Conversation, *args: Any, **more: Any) -> str:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(Conversation, "model_dump_json", noted)
+    await choose(viewer, RAW, until)
+    assert '"type": "conversation"' in page_text(viewer)
+    await choose(viewer, METADATA, until)
+    assert values(viewer, viewer.metadata, "fingerprint") == ["the id is that of the content"]
+    viewer.copy_json()
+    await until(lambda: not viewer.jobs.is_busy)
+    assert threads == [False] * 3
+    await viewer.aclose()
+
+
+# The search
+
+
+def marked_words(view: Any) -> list[str]:
+    selections = view.extraSelections()
+    assert all(each.format.background().color() == theme().color("hit") for each in selections)
+    return [each.cursor.selectedText() for each in selections]
+
+
+async def test_found_words_are_marked_and_the_first_is_seen(qtbot: QtBot, until: Until) -> None:
+    body = "\U0001f600 x\n" * 400 + "The LEDGER here, and a ledger; Café but no Cafe."
+    engine = FakeEngine()
+    viewer = built(qtbot, engine)
+    viewer.set_search(["ledger", "café", " "])
+    pages: list[tuple[str, Any]] = [("text/plain", viewer.plain_view), ("text/markdown", viewer.read_view)]
+    for mime, view in pages:
+        await shown(viewer, await hit_of(engine, note(body, mime=mime, meta=meta())), until)
+        assert viewer.pages.currentWidget() is view
+        assert marked_words(view) == ["LEDGER", "ledger", "Café"]
+        selections = view.extraSelections()
+        assert view.viewport().rect().contains(view.cursorRect(selections[0].cursor))
+    viewer.set_search([])
+    assert marked_words(viewer.read_view) == []
+    await viewer.aclose()
+
+
+async def test_words_of_a_new_search_are_marked_where_the_reader_is(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("x\n\n" * 400 + "ledger", mime="text/plain"))
+    viewer.set_search(["ledger"])
+    assert marked_words(viewer.plain_view) == ["ledger"]
+    assert viewer.plain_view.verticalScrollBar().value() == 0
+    await viewer.aclose()
+
+
+async def test_marks_are_limited(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("word " * 5_000, mime="text/plain"))
+    viewer.set_search(["word"])
+    assert len(marked_words(viewer.plain_view)) == 500
+    await viewer.aclose()
+
+
+async def test_found_words_are_marked_in_a_learning(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    viewer = built(qtbot, engine)
+    hit = await hit_of(engine, LESSON)
+    await shown(viewer, hit, until)
+    before = viewer.title.grab().toImage()
+    viewer.set_search(["paying", "said"])
+    assert marked_words(viewer.card.evidence) == ["said"]
+    colors = {
+        image.pixelColor(x, image.height() // 2).name()
+        for image in [viewer.title.grab().toImage()]
+        for x in range(image.width())
+    }
+    assert theme().color("hit").name() in colors
+    assert before != viewer.title.grab().toImage()
+    await viewer.aclose()
+
+
+# Where the item stands, and the keyboard
+
+
+async def test_an_item_that_the_list_has_not_is_said_so(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    viewer = built(qtbot, engine)
+    await shown(viewer, await hit_of(engine, talk(("user", "a"))), until)
+    assert viewer.place_row.isHidden()
+    viewer.show_listed(False)
+    assert viewer.listed_label.isVisible()
+    assert viewer.listed_label.text() == "Not in this list"
+    viewer.show_listed(True)
+    assert viewer.place_row.isHidden()
+    viewer.show_listed(False)
+    await shown(viewer, await hit_of(engine, talk(("user", "b"))), until)
+    assert viewer.place_row.isHidden()
+    await viewer.aclose()
+
+
+async def test_the_focus_lands_where_it_is_seen(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    viewer = built(qtbot, engine)
+    viewer.setFocus(Qt.FocusReason.TabFocusReason)
+    await until(lambda: viewer.segments.button(READ).hasFocus())
+    ring = viewer.pages.findChild(PageRing)
+    assert isinstance(ring, PageRing)
+    for item, page in (
+        (note("a", mime="text/plain"), viewer.plain_view),
+        (LESSON, viewer.card),
+        (talk(("user", "a")), viewer.read_view),
+    ):
+        await shown(viewer, await hit_of(engine, item), until)
+        viewer.setFocus(Qt.FocusReason.TabFocusReason)
+        await until(page.hasFocus)
+        assert page.isVisible()
+        assert ring.isVisible()
+        viewer.segments.button(READ).setFocus(Qt.FocusReason.TabFocusReason)
+        assert not ring.isVisible()
+    viewer.show_hit(None)
+    viewer.setFocus(Qt.FocusReason.TabFocusReason)
+    await until(lambda: viewer.segments.button(READ).hasFocus())
+    await viewer.aclose()
+
+
+async def test_nothing_selected_promises_no_list(qtbot: QtBot) -> None:
+    viewer = built(qtbot, FakeEngine())
+    words = [label.text() for label in viewer.empty.findChildren(QLabel) if label.text()]
+    assert words == ["No item is selected."]
+    await viewer.aclose()
+
+
+# The menu
+
+
+async def test_the_menu_copies_plain_text_in_our_words(qtbot: QtBot, until: Until) -> None:
+    item = note("# Head\n\n**bold**", meta=meta())
+    viewer = await opened(qtbot, until, item)
+    clipboard = QGuiApplication.clipboard()
+    for segment, view in ((READ, viewer.read_view), (RAW, viewer.raw_view)):
+        await choose(viewer, segment, until)
+        at = QPoint(20, 20)
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        view.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, view.mapToGlobal(at)))
+        menu = view.findChild(QMenu)
+        assert isinstance(menu, QMenu)
+        actions = {action.text().partition("\t")[0]: action for action in menu.actions()}
+        assert list(actions) == ["Copy", "Select all", "Copy id"]
+        assert not actions["Copy"].isEnabled()
+        actions["Copy id"].trigger()
+        assert clipboard.text() == item.fingerprint()
+        actions["Select all"].trigger()
+        menu.close()
+        qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        assert clipboard.mimeData().formats() == ["text/plain"]
+        assert clipboard.text() == view.toPlainText()
+    await viewer.aclose()
+
+
+# Tables
+
+
+async def test_tables_stand_as_they_are_written(qtbot: QtBot, until: Until) -> None:
+    body = "|   |   |\n|---|--:|\n| a | 1 |\n\n| A | B |\n|:-:|---|\n| c | d |\n\n" + "Word. " * 400
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    tables = [frame for frame in viewer.read_view.document().rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    assert [table.rows() for table in tables] == [1, 2]
+    assert [table.format().headerRowCount() for table in tables] == [0, 1]
+    sides = [
+        [table.cellAt(0, column).firstCursorPosition().blockFormat().alignment() for column in (0, 1)]
+        for table in tables
+    ]
+    assert sides[0][1] & Qt.AlignmentFlag.AlignRight
+    assert not sides[0][0] & Qt.AlignmentFlag.AlignRight
+    assert sides[1][0] & Qt.AlignmentFlag.AlignHCenter
+    middle = QTextCharFormat.VerticalAlignment.AlignMiddle
+    assert tables[1].cellAt(1, 1).format().verticalAlignment() == middle
+    for width in (420, 464, 511):
+        viewer.window().resize(width, 540)
+        await until(lambda: viewer.read_view.verticalScrollBar().maximum() > 0)
+        assert not viewer.read_view.horizontalScrollBar().isVisible()
     await viewer.aclose()

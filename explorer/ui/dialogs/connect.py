@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
@@ -44,6 +44,7 @@ from explorer.engines import (
 )
 from explorer.ui import icons, text
 from explorer.ui.ask import ask
+from explorer.ui.clock import local_zone
 from explorer.ui.jobs import Jobs
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
@@ -85,7 +86,7 @@ class EngineCard(QAbstractButton):
         self.setText(engine.label)
         self.setObjectName(f"engine:{engine.id}")
         self.setAccessibleName(f"{engine.label}, {engine_aside(engine)}")
-        self.setToolTip(text.shown(engine.description).replace("<", "\u2039"))
+        self.setToolTip(text.tip(engine.description))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
@@ -173,8 +174,10 @@ class _Result(QFrame):
     def words(self) -> str:
         return self._label.text()
 
-    def show_words(self, words: str, is_good: bool) -> None:
-        name, token = ("check-ring", "accent") if is_good else ("warning", "caution")
+    def show_words(self, words: str, is_good: bool | None) -> None:
+        """None: neither good nor bad, only to be known."""
+        signs = {True: ("check-ring", "accent"), False: ("warning", "caution"), None: ("info", "text2")}
+        name, token = signs[is_good]
         self._sign.setPixmap(icons.pixmap(name, token, 16, self.devicePixelRatioF()))
         self._label.setText(words)
         self.show()
@@ -182,8 +185,6 @@ class _Result(QFrame):
 
 class ConnectDialog(QDialog):
     """Chooses, makes, tests and removes saved connections. Accepted: `chosen_name` is to be opened."""
-
-    removed = Signal(str)
 
     def __init__(
         self,
@@ -203,6 +204,8 @@ class ConnectDialog(QDialog):
         self._store = store
         self._keys = keys
         self._engines = list(engines)
+        self._zone = local_zone()
+        self._new_place = KeyPlace.KEYRING  # where a new connection's key goes unless told otherwise
         self._edited: SavedConnection | None = None
         self._build_side()
         self._build_form()
@@ -219,9 +222,10 @@ class ConnectDialog(QDialog):
         whole.addWidget(self._foot)
         self._connect()
         self._fill_side(list(saved))
+        self.jobs.start("keyring", asyncio.to_thread(lambda: keys.is_available), self._on_keyring_known)
         shown = next((one for one in saved if one.name == current), saved[0] if saved else None)
         self._edit(shown)
-        (self.open_button if shown is not None else self.name_edit).setFocus(Qt.FocusReason.OtherFocusReason)
+        (self.open_button if shown is not None else self.path_edit).setFocus(Qt.FocusReason.OtherFocusReason)
 
     # Building
 
@@ -232,6 +236,8 @@ class ConnectDialog(QDialog):
         head = QLabel("Connections")
         head.setProperty("textRole", "smallStrong")
         head.setProperty("tone", "text2")
+        self._none_label = _tone("None saved yet")
+        self._none_label.setContentsMargins(12, 0, 0, 0)
         self._rows = QVBoxLayout()
         self._rows.setSpacing(2)
         self._row_group = QButtonGroup(self)
@@ -243,6 +249,7 @@ class ConnectDialog(QDialog):
         column.setContentsMargins(8, 16, 8, 12)
         head.setContentsMargins(12, 0, 0, 4)
         column.addWidget(head)
+        column.addWidget(self._none_label)
         column.addLayout(self._rows)
         column.addStretch(1)
         column.addWidget(self.new_button, 0, Qt.AlignmentFlag.AlignLeft)
@@ -357,6 +364,7 @@ class ConnectDialog(QDialog):
             self._row_group.removeButton(button)
             self._rows.removeWidget(button)
             button.deleteLater()
+        self._none_label.setVisible(not saved)
         for one in saved:
             row = _ConnectionRow(one, self._descriptor(one.engine))
             self._row_group.addButton(row)
@@ -364,6 +372,7 @@ class ConnectDialog(QDialog):
 
     def _edit(self, saved: SavedConnection | None) -> None:
         """Fill the form with a saved connection, or with a new one."""
+        self.jobs.cancel("test")  # its result would be another connection's
         self._edited = saved
         self._row_group.setExclusive(False)
         for button in self._row_group.buttons():
@@ -380,14 +389,14 @@ class ConnectDialog(QDialog):
         self.read_only_check.setChecked(bool(settings.read_only))
         self.endpoint_edit.setText(settings.endpoint or "")
         self.key_edit.clear()  # a kept key never comes back on screen
-        place = saved.key_from if saved is not None and saved.key_from is not KeyPlace.NONE else KeyPlace.KEYRING
+        place = saved.key_from if saved is not None and saved.key_from is not KeyPlace.NONE else self._new_place
         self.place_box.setCurrentIndex(self.place_box.findData(place.value))
         self.variable_edit.setText((saved.key_variable or "") if saved is not None else "")
         is_kept = saved is not None and saved.key_from is KeyPlace.KEYRING
         self.key_edit.setPlaceholderText("kept; enter a new one to replace it" if is_kept else "")
         self._title.setText(text.shown(saved.name) if saved is not None else "New connection")
         opened = saved.last_opened if saved is not None else None
-        when = f"Last opened {opened.astimezone():%d %b %Y %H:%M}" if opened is not None else "Not opened yet"
+        when = f"Last opened {text.when_full(opened, self._zone)}" if opened is not None else "Not opened yet"
         self._aside.setText(when)
         self.remove_button.setEnabled(saved is not None)
         self._result.hide()
@@ -459,11 +468,12 @@ class ConnectDialog(QDialog):
             return typed
         return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
 
-    async def _test(self) -> tuple[str, bool]:
+    async def _test(self) -> tuple[str, bool | None]:
         saved = self.connection()
         path = saved.settings.path
         if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
-            return "The file is not there yet: opening makes a new, empty memory.", True
+            await asyncio.to_thread(_check_folder, path)
+            return "The file is not there yet: opening makes a new, empty memory.", None
         # A test must leave no mark in the file.
         settings = saved.settings.model_copy(update={"read_only": True if path is not None else None})
         engine = build_engine(saved.engine, settings, await self._credential(saved))
@@ -472,16 +482,16 @@ class ConnectDialog(QDialog):
             health = await engine.health()
             took = text.duration(time.monotonic() - started)
             if not health.is_serving:
-                return text.shown(f"{health.reason or 'the engine is down'}.", 600).capitalize(), False
+                return text.sentence(health.reason or "the engine is down"), False
             nodes = await engine.namespaces(MetaFilter())
             total = await engine.explore(ExploreRequest(facet=Facet.KIND, limit=3))
         finally:
             await engine.aclose()
-        plus = "+" if nodes.truncated or total.truncated else ""
+        is_least = nodes.truncated or total.truncated
         size_bytes = await asyncio.to_thread(_size_bytes, path) if path is not None else None
         size = f", {text.size(size_bytes)}" if size_bytes is not None else ""
-        items = _counted(max(nodes.total, total.total), plus, "item")
-        words = f"{items} at {_counted(len(nodes.buckets), plus, 'node')}{size}, answers in {took}."
+        items = text.counted(max(nodes.total, total.total), "item", is_least)
+        words = f"{items} at {text.counted(len(nodes.buckets), 'node', is_least)}{size}, answers in {took}."
         state = "Healthy" if health.state == "ok" else f"Degraded ({text.shown(health.reason or '')})"
         return f"{state}. {words}", health.state == "ok"
 
@@ -491,10 +501,14 @@ class ConnectDialog(QDialog):
         # Refusals come before anything is written.
         build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
         await build.aclose()
+        path = saved.settings.path
+        if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
+            await asyncio.to_thread(_check_folder, path)
         if replacing is None:
             await asyncio.to_thread(self._store.add, saved)
         else:
             await asyncio.to_thread(lambda: self._store.save(saved, replacing=replacing))
+        self._edited = saved  # should the keyring refuse below, another try replaces this entry
         typed = StaticCredential(self.key_edit.text())
         if saved.key_from is KeyPlace.KEYRING:
             if not typed.is_blank:
@@ -556,14 +570,22 @@ class ConnectDialog(QDialog):
         self._fill_side(saved)
         self._edit(saved[0] if saved else None)
 
+    def _on_keyring_known(self, is_available: bool) -> None:
+        """Offer the system's keyring only where there is one; a new connection then asks for its key."""
+        if is_available:
+            return
+        self._new_place = KeyPlace.ASK
+        row = self.place_box.findData(KeyPlace.KEYRING.value)
+        model = self.place_box.model()
+        assert isinstance(model, QStandardItemModel)
+        model.item(row).setEnabled(False)
+        self.place_box.setItemText(row, "In the system's keyring: there is none here")
+        if self.place_box.currentIndex() == row and (self._edited is None or self._edited.key_from is KeyPlace.NONE):
+            self.place_box.setCurrentIndex(self.place_box.findData(self._new_place.value))
+
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         words = error.text if isinstance(error, TinyMemoryError) else "something failed inside the program"
-        said = text.shown(words, 600)
-        self._result.show_words(f"{said[:1].upper()}{said[1:]}.", False)
-
-
-def _counted(count: int, plus: str, noun: str) -> str:
-    return f"{text.number(count)}{plus} {noun}{'' if count == 1 and not plus else 's'}"
+        self._result.show_words(text.sentence(words), False)
 
 
 def _size_bytes(path: str) -> int | None:
@@ -572,6 +594,15 @@ def _size_bytes(path: str) -> int | None:
         return os.stat(path).st_size
     except OSError:
         return None
+
+
+def _check_folder(path: str) -> None:
+    """Raise ConfigError where a new file cannot be made at `path`."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise ConfigError(f"there is no folder {folder}; make it, or choose another file")
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"nothing can be written in {folder}; choose another folder")
 
 
 def _placeholder(saved: SavedConnection) -> EngineCredential:

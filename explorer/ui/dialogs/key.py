@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.engines import StaticCredential
-from explorer.ui.text import shown
+from explorer.ui.text import sentence, shown
 
 
 class KeyDialog(QDialog):
@@ -24,7 +24,7 @@ class KeyDialog(QDialog):
         reason.setTextFormat(Qt.TextFormat.PlainText)
         reason.setWordWrap(True)
         reason.setProperty("tone", "text2")
-        reason.setText(f"{shown(why, 600)[:1].upper()}{shown(why, 600)[1:]}. It is used until the program ends.")
+        reason.setText(f"{sentence(why)} It is used until the program ends.")
         self.key_edit = QLineEdit()
         self.key_edit.setObjectName("keyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)

@@ -38,6 +38,11 @@ class Words:
     one: str
     many: str
 
+    @property
+    def noun(self) -> str:
+        """One of its values without the article."""
+        return self.one.partition(" ")[2]
+
 
 # Also the order of the rows: what everybody filters by first, what only some engines fill last.
 WORDS: Mapping[Facet, Words] = {
@@ -196,6 +201,10 @@ class Section:
         """How many values there are, of which the page need not hold all."""
         return 0 if self.page is None else len(self.page.buckets) + self.page.more_buckets
 
+    def is_dead(self, row: Row) -> bool:
+        """Whether no item has the value under the other conditions, as far as is known."""
+        return row.count == 0 and not (self.page is not None and self.page.truncated)
+
     def count_text(self, count: int | None) -> str:
         """A count as it may be written: one that stopped early has a plus, one that is not known is a dash."""
         if count is None:
@@ -298,6 +307,12 @@ class FacetModel(QAbstractItemModel):
             section = self.section(facet)
             section.error, section.is_counting, section.is_stale = error, False, True
             self._section_changed(self._at[facet])
+
+    def set_stale(self) -> None:
+        """Nothing could be counted: the counts of before stay, marked stale. Why is not said at each head."""
+        for at, section in enumerate(self._sections):
+            section.is_counting, section.is_stale = False, True
+            self._section_changed(at)
 
     def set_counting(self, facets: Iterable[Facet]) -> None:
         """Mark what is being counted, and so is stale by now."""
@@ -414,9 +429,7 @@ class FacetModel(QAbstractItemModel):
         if not section.find:
             return section.ranking
         if section.haystack is None:
-            section.haystack = {
-                value: f"{value}\n{value_label(section.facet, value)}".casefold() for value in section.counts
-            }
+            section.haystack = {value: _found_by(section.facet, value) for value in section.counts}
         wanted, haystack = section.find.casefold(), section.haystack
         return [value for value in section.ranking if wanted in haystack[value]]
 
@@ -426,10 +439,12 @@ class FacetModel(QAbstractItemModel):
         beyond = 0 if section.find else page.more_buckets
         rows = []
         if section.find:
-            if not found:
-                rows.append(Row(RowType.NOTE, "none", f"No such {many}" if page.more_buckets == 0 else "None of these"))
+            wanted = section.find.casefold()
+            if not found and not any(wanted in _found_by(section.facet, value) for value in section.chosen):
+                among = "None of these" if page.more_buckets or page.truncated else f"No {WORDS[section.facet].noun}"
+                rows.append(Row(RowType.NOTE, "none", f"{among} contains {_quoted(section.find)}"))
             if self._takes_exactly(section, found):
-                rows.append(Row(RowType.EXACT, "exact", f"Filter by “{isolate(shown(section.find))}”"))
+                rows.append(Row(RowType.EXACT, "exact", f"Filter by {_quoted(section.find)}"))
         elif section.shows_all and hidden + beyond:
             said = section.count_text(hidden + beyond)
             rows.append(Row(RowType.NOTE, "rest", f"{number(shown_now)} shown, {said} more"))
@@ -505,12 +520,16 @@ class FacetModel(QAbstractItemModel):
         if page is None:
             return "not counted" if section.error is not None else ""
         total = section.total_values()
-        if page.truncated:
-            return f"{at_least(total)} values"
         seen = sum(row.type is RowType.VALUE and bool(row.count) for row in section.rows)
-        if is_open and seen < total:
-            return f"{out_of(seen, total)} values"
-        return "1 value" if total == 1 else f"{number(total)} values"
+        if page.truncated:
+            said = f"{at_least(total)} values"
+        elif (is_open or section.find) and seen < total:
+            said = f"{out_of(seen, total)} values"
+        elif total == 0:
+            said = "no values"
+        else:
+            said = "1 value" if total == 1 else f"{number(total)} values"
+        return f"{said}, finding {_quoted(section.find)}" if section.find else said
 
     def _head_tip(self, section: Section) -> list[str]:
         lines = []
@@ -518,8 +537,8 @@ class FacetModel(QAbstractItemModel):
             error = section.error
             said = error.text if isinstance(error, TinyMemoryError) else type(error).__name__
             lines.append(f"Could not be counted: {shown(said, TIP_CHARACTERS)}")
-            if section.page is not None:
-                lines.append("These are the counts of before.")
+        if section.page is not None and section.is_stale:
+            lines.append("These are the counts of before.")
         if section.page is not None and section.page.truncated:
             lines.append(_stopped(section.page))
         if section.facet.takes_several:
@@ -531,6 +550,8 @@ class FacetModel(QAbstractItemModel):
             case RowType.VALUE:
                 name = "(empty): a blank value" if is_blank(row.value) else shown(row.value, TIP_CHARACTERS)
                 lines = [isolate(name), self._counted(section, row)]
+                if row.is_chosen and section.is_dead(row):
+                    lines.append("It is in the filter, but no item has it under the other conditions.")
                 if section.page is not None and section.page.truncated:
                     lines.append(_stopped(section.page))
                 if section.facet.is_prefix:
@@ -653,6 +674,15 @@ def _runs(marks: list[bool]) -> list[tuple[int, int]]:
         elif is_marked:
             runs.append((at, at))
     return runs
+
+
+def _found_by(facet: Facet, value: str) -> str:
+    """What a value is looked up in: as it is stored, and as it stands in its row."""
+    return f"{value}\n{value_label(facet, value)}".casefold()
+
+
+def _quoted(text: str) -> str:
+    return f"“{isolate(shown(text))}”"
 
 
 def _items(said: str, count: int | None) -> str:

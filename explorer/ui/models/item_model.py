@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -10,14 +11,15 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from explorer.contract import Hit, ItemId, LearningKind
+from explorer.contract import Hit, ItemId, LearningKind, Timestamp
 from explorer.ui.headline import Headline, headline
-from explorer.ui.text import confidence, number, shown, tip, utc, when, when_full
+from explorer.ui.text import DASH, confidence, number, shown, tip, utc, when, when_full
 
 Index = QModelIndex | QPersistentModelIndex
 ItemRole = Qt.ItemDataRole.UserRole + 1
 
 MAX_EMPTY_PAGES = 10
+DOWN = "\u2193"  # before the name of the column by which the rows go down
 _TIP_CHARS = 600
 _NO_INDEX = QModelIndex()
 
@@ -72,6 +74,9 @@ class ItemModel(QAbstractTableModel):
         self._stopped = ""
         self._can_go_on = False
         self._stale = False
+        self._sorted_by: Column | None = None
+        self._goes_down: set[Column] = set()
+        self._widest_score = ""
 
     # What it holds
 
@@ -100,6 +105,19 @@ class ItemModel(QAbstractTableModel):
         """Whether the rows are known to be old."""
         return self._stale
 
+    @property
+    def sorted_by(self) -> Column | None:
+        """The column by which the rows held go down, ranks before dates; None where they do by neither.
+
+        Not every engine lists the newest first, so it is read off the rows and not promised.
+        """
+        return self._sorted_by
+
+    @property
+    def widest_score(self) -> str:
+        """The score with the most signs among the rows, as its cell has it."""
+        return self._widest_score
+
     def hit(self, row: int) -> Hit:
         """The item of a row."""
         return self._hits[row]
@@ -124,6 +142,7 @@ class ItemModel(QAbstractTableModel):
         self._start(datetime.now(UTC))
         self._hits = self._take(page)
         self.endResetModel()
+        self._find_order(0)
         self._look_further(bool(self._hits))
 
     def append(self, page: Page) -> None:
@@ -135,6 +154,7 @@ class ItemModel(QAbstractTableModel):
             self.beginInsertRows(_NO_INDEX, first, first + len(fresh) - 1)
             self._hits.extend(fresh)
             self.endInsertRows()
+            self._find_order(first)
         self._look_further(bool(fresh))
 
     def fail(self) -> None:
@@ -159,6 +179,7 @@ class ItemModel(QAbstractTableModel):
         self._start(datetime.now(UTC))
         self._hits = []
         self.endResetModel()
+        self._find_order(0)
 
     def set_stale(self, stale: bool) -> None:
         """Mark the rows as old, or as current."""
@@ -185,6 +206,8 @@ class ItemModel(QAbstractTableModel):
         self._empty_pages = 0
         self._waiting = self._failed = self._stale = self._can_go_on = False
         self._stopped = ""
+        self._goes_down = {Column.OBSERVED, Column.SCORE}
+        self._widest_score = ""
 
     def _take(self, page: Page) -> list[Hit]:
         """The hits not held yet, entered by id; moves the cursor, or stops for good where there is no way on."""
@@ -193,6 +216,7 @@ class ItemModel(QAbstractTableModel):
             if hit.id not in self._rows:
                 self._rows[hit.id] = len(self._rows)
                 fresh.append(hit)
+                self._widest_score = max(self._widest_score, _score(hit), key=len)
         self._empty_pages = 0 if fresh else self._empty_pages + 1
         self._cursor = page.cursor
         if page.cursor is None:
@@ -206,6 +230,24 @@ class ItemModel(QAbstractTableModel):
             self._stopped = f"{number(self._empty_pages)} pages in a row brought nothing new; {unique}."
         self._cursors.add(page.cursor)
         return fresh
+
+    def _find_order(self, first: int) -> None:
+        """Bring `sorted_by` up to date, now that there are rows from `first` on."""
+        for before, after in itertools.pairwise(self._hits[max(0, first - 1) :]):
+            if after.score > before.score:
+                self._goes_down.discard(Column.SCORE)
+            if _date_key(after) > _date_key(before):
+                self._goes_down.discard(Column.OBSERVED)
+        found: Column | None = None
+        if self._hits and Column.SCORE in self._goes_down:
+            top, end = self._hits[0], self._hits[-1]
+            if top.score > end.score:
+                found = Column.SCORE
+            elif not top.score and Column.OBSERVED in self._goes_down and _date_key(top) > _date_key(end):
+                found = Column.OBSERVED
+        if found != self._sorted_by:
+            self._sorted_by = found
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, Column.OBSERVED, Column.SCORE)
 
     def _look_further(self, brought_rows: bool) -> None:
         """A page without rows gives a view nothing to scroll to, so the next one is asked for from here."""
@@ -238,10 +280,12 @@ class ItemModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(Column):
             return None
         column = Column(section)
+        is_sorted = column is self._sorted_by
         if role == Qt.ItemDataRole.DisplayRole:
-            return HEADS[column]
+            return f"{DOWN} {HEADS[column]}" if is_sorted else HEADS[column]
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return NAMES[column]
+            order = "best first" if column is Column.SCORE else "newest first"
+            return f"{NAMES[column]}, {order}" if is_sorted else NAMES[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
@@ -260,6 +304,8 @@ class ItemModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tip(hit, column)
             case Qt.ItemDataRole.AccessibleTextRole:
+                if column is Column.OBSERVED and hit.meta.observed_at is None:
+                    return "no date"
                 return self._spoken(hit) if column is Column.TEXT else self._cell(hit, column) or hit.kind.value
             case _:
                 return None
@@ -273,11 +319,11 @@ class ItemModel(QAbstractTableModel):
             case Column.NODE:
                 return str(hit.meta.namespace.last or "root")
             case Column.OBSERVED:
-                return when(hit.meta.observed_at, self._now, self._zone) if hit.meta.observed_at else ""
+                return when(hit.meta.observed_at, self._now, self._zone) if hit.meta.observed_at else DASH
             case Column.CONFIDENCE:
                 return "" if hit.confidence is None else confidence(hit.confidence)
             case Column.SCORE:
-                return f"{hit.score:.3f}"
+                return _score(hit)
 
     def _tip(self, hit: Hit, column: Column) -> str | None:
         match column:
@@ -303,3 +349,12 @@ class ItemModel(QAbstractTableModel):
             when_full(hit.meta.observed_at, self._zone) if hit.meta.observed_at else "no date",
         ]
         return ", ".join(part for part in parts if part)
+
+
+def _date_key(hit: Hit) -> tuple[bool, Timestamp | None]:
+    """By it, items without a date come last where the newest come first."""
+    return hit.meta.observed_at is not None, hit.meta.observed_at
+
+
+def _score(hit: Hit) -> str:
+    return f"{hit.score:.2f}"

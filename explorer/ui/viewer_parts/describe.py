@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem
+from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, TurnRange
 from explorer.ui.text import confidence, number, size, utc, when_full
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200
+TURN_BASE = "Turns are counted from 0, as in the memory contract"
 _ID_ENDS = 6, 4
 
 
@@ -25,6 +26,8 @@ class Value:
     is_mono: bool = False
     drawn: str = ""
     """What is drawn in place of the text."""
+    act: str = ""
+    """What pressing it does, where that is more than to filter by the value."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +49,18 @@ def short_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
     language = _one("language", meta.language, "language")
     thread = _one("thread", meta.thread_id, "thread_id")
     agent = _one("agent", meta.agent_id, "agent_id")
-    node, observed, source, tags = _node(hit), _observed(hit, zone), _source(hit), _tags(hit, MAX_TAGS)
+    node, observed, tags = _node(hit), _observed(hit, zone), _tags(hit, MAX_TAGS)
+    source = _one("source", meta.source.kind.value, "sources", meta.source.kind)
+    source_id = _one("source id", meta.source.id, "source_id")
     found: list[Pair | None]
     match hit.kind:
         case ItemKind.DOCUMENT:
             kind = _one("type", item.mime) if isinstance(item, Document) else None
             found = [file or _one("url", meta.url, "url"), node, kind, language, observed, tags]
         case ItemKind.CONVERSATION:
-            found = [node, thread, observed, source, tags]
+            found = [node, thread, _turns(hit), observed, source, source_id, tags]
         case _:
-            found = [node, agent, observed, language, source, _length(hit), tags, _id(hit)]
+            found = [node, agent, observed, language, source, source_id, _length(hit), tags, _id(hit)]
     return [pair for pair in found if pair is not None]
 
 
@@ -108,7 +113,7 @@ def _one(key: str, text: str | None, field: str = "", value: Any = None, *, is_m
 def _node(hit: Hit) -> Pair:
     node = hit.meta.namespace
     drawn = " / ".join(map(str, node.segments)) or "root"
-    return Pair("node", (Value(str(node), "reach", node, drawn=drawn),))
+    return Pair("node", (Value(str(node), "reach", node, drawn=drawn, act="Show only what is at this node"),))
 
 
 def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
@@ -116,14 +121,6 @@ def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
     if at is None:
         return None
     return Pair("observed", (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
-
-
-def _source(hit: Hit) -> Pair:
-    source = hit.meta.source
-    values = [Value(source.kind.value, "sources", source.kind)]
-    if source.id is not None:
-        values.append(Value(source.id, "source_id", source.id))
-    return Pair("source", tuple(values))
 
 
 def _tags(hit: Hit, most: int) -> Pair | None:
@@ -140,8 +137,12 @@ def _turns(hit: Hit) -> Pair | None:
     turns = hit.meta.turns
     if turns is None:
         return None
-    words = str(turns.first) if turns.first == turns.last else f"{turns.first} to {turns.last}"
-    return Pair("turns", (Value(words, "turns", turns),))
+    return Pair("turns", (Value(turn_words(turns), "turns", turns, tooltip=TURN_BASE),))
+
+
+def turn_words(turns: TurnRange) -> str:
+    """`3`, `3 to 6`: counted as the contract does, here and wherever a turn has a number."""
+    return str(turns.first) if turns.first == turns.last else f"{turns.first} to {turns.last}"
 
 
 def _length(hit: Hit) -> Pair:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from explorer.ui.viewer_parts.marks import runs
 PIECE = 8_000  # characters written before the window gets its turn again
 MAX_LINE = 8_000  # characters; Qt lays out a whole line at once, so that longer ones are cut in view
 _LOOKS_BACK = 100  # characters, for a blank at which to cut
-_LEADING = 4  # added to a line of 16 px for reading
+LEADING = 4  # added to a line of 16 px for reading
 
 Step = int
 """Characters written by one step."""
@@ -46,7 +45,7 @@ class Ink:
     def block(self, above: float = 0, below: float = 0, indent: float = 0) -> QTextBlockFormat:
         """A paragraph at the line height for reading."""
         made = QTextBlockFormat()
-        made.setLineHeight(_LEADING, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
+        made.setLineHeight(LEADING, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
         made.setTopMargin(above)
         made.setBottomMargin(below)
         made.setLeftMargin(indent)
@@ -112,7 +111,13 @@ def broken_lines(text: str, begun: int = 0) -> tuple[str, int]:
 
 def has_long_line(text: str) -> bool:
     """Whether `broken_lines` would break any."""
-    return re.search(rf"[^\n]{{{MAX_LINE + 1}}}", text) is not None
+    start = 0
+    while len(text) - start > MAX_LINE:  # a pattern would begin anew at each character of each line
+        end = text.rfind("\n", start, start + MAX_LINE + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
 
 
 def end_of(document: QTextDocument) -> QTextCursor:

@@ -13,7 +13,8 @@ def pretty(compact: str) -> str:
     out: list[str] = []
     depth = 0
     before = ""
-    for token in _TOKEN.findall(compact):
+    for found in _TOKEN.finditer(compact):  # one by one: a list of all would keep other threads waiting
+        token = found.group()
         if token in "}]":
             depth -= 1
             if before not in "{[":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from datetime import tzinfo
 
@@ -13,20 +15,23 @@ from explorer.contract import Hit, Learning
 from explorer.ui.rows import draw_text, text_width
 from explorer.ui.text import shown, tip
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.describe import short_pairs
+from explorer.ui.viewer_parts.describe import TURN_BASE, short_pairs, turn_words
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of
-from explorer.ui.viewer_parts.pairs import PairGrid
+from explorer.ui.viewer_parts.pairs import RING, PairGrid
 from explorer.ui.viewer_parts.readers import MARGIN, GrowingReader
 from explorer.ui.viewer_parts.writing import write_plain
 
 RULE_PX = 3
+MAX_REFERENCE = 400  # characters
 _MAX_THREAD_CHARS = 200
+_QUOTES = "\"'“”„‟‘’‚‛«»‹›「」『』〝〞〟＂"
 
 
 class LearningCard(QScrollArea):
     """The page of a learning. `start` sets it up; its steps then write the texts, which may be long."""
 
     filter_wanted = Signal(str, object)
+    conversation_wanted = Signal()  # the one that the evidence is from
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,10 +50,10 @@ class LearningCard(QScrollArea):
         self.quote = _Quote(self.evidence)
         self.thread_label = _OneLine()
         self.thread_label.setObjectName("threadLabel")
-        self.thread_button = QPushButton("Open")
+        self.thread_button = QPushButton("Open the conversation")
         self.thread_button.setObjectName("threadButton")
         self.thread_button.setProperty("kind", "link")
-        self.thread_button.setToolTip("Filter by this thread")
+        self.thread_button.setToolTip("Read the conversation here, at this turn")
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -69,14 +74,25 @@ class LearningCard(QScrollArea):
         column.addWidget(self.rules[0])
         column.addWidget(self.evidence_box)
         column.addWidget(self.rules[1])
-        column.addWidget(_padded(self.pairs))
+        column.addWidget(_padded(self.pairs, side=MARGIN - RING))
         column.addStretch(1)
+        self._page = page
         self.setWidget(page)
         self.pairs.filter_wanted.connect(self.filter_wanted)
-        self.thread_button.clicked.connect(self._on_thread_button_clicked)
+        self.thread_button.clicked.connect(self.conversation_wanted)
 
-    def start(self, hit: Hit, item: Learning | None, zone: tzinfo, *, with_statement: bool) -> Steps:
-        """Show a learning; `with_statement` when the title above does not hold all of it."""
+    def reveal(self, reader: GrowingReader, position: int) -> None:
+        """Scroll to a place in one of the texts."""
+        cursor = end_of(reader.document())
+        cursor.setPosition(position)
+        top = reader.mapTo(self._page, reader.cursorRect(cursor).topLeft()).y()
+        self.ensureVisible(0, top, 0, 3 * MARGIN)
+
+    def start(self, hit: Hit, item: Learning | None, zone: tzinfo, *, with_statement: bool) -> tuple[Steps, int]:
+        """Show a learning; `with_statement` when the title above does not hold all of it.
+
+        What writes its texts, and how many characters they have.
+        """
         ink = Ink()
         evidence = item.evidence if item is not None else None
         self._thread = hit.meta.thread_id
@@ -86,7 +102,8 @@ class LearningCard(QScrollArea):
         self.quote.setVisible(evidence is not None)
         self.thread_row.setVisible(self._thread is not None)
         self.thread_label.show_text(self._thread_words(hit))
-        self.thread_label.setToolTip(tip(shown(self._thread or "", 2_000)))
+        base = f"\n{TURN_BASE}" if hit.meta.turns is not None else ""
+        self.thread_label.setToolTip(tip(shown(self._thread or "", 2_000) + base))
         has_evidence = evidence is not None or self._thread is not None
         self.evidence_box.setVisible(has_evidence)
         self.rules[1].setVisible(has_evidence)
@@ -94,7 +111,8 @@ class LearningCard(QScrollArea):
         self.statement.start()
         self.evidence.start()
         self.verticalScrollBar().setValue(0)
-        return self._write(hit.text if with_statement else "", evidence or "", ink)
+        statement, proof = hit.text if with_statement else "", quoted(evidence or "")
+        return self._write(statement, proof, ink), len(statement) + len(proof)
 
     def _write(self, statement: str, evidence: str, ink: Ink) -> Iterator[int]:
         cursor = end_of(self.statement.document())
@@ -102,23 +120,28 @@ class LearningCard(QScrollArea):
         yield from write_plain(cursor, statement, "body", "text", ink)
         cursor = end_of(self.evidence.document())
         cursor.setBlockFormat(ink.block())
-        if evidence:
-            yield from write_plain(cursor, f"“{evidence}”", "body", "text2", ink)
+        yield from write_plain(cursor, evidence, "mono" if is_reference(evidence) else "body", "text2", ink)
 
     def _thread_words(self, hit: Hit) -> str:
         if self._thread is None:
             return ""
         words = f"from thread {shown(self._thread, _MAX_THREAD_CHARS)}"
-        turns = hit.meta.turns
-        if turns is not None and turns.first == turns.last:
-            words += f", turn {turns.first}"
-        elif turns is not None:
-            words += f", turns {turns.first} to {turns.last}"
+        if (turns := hit.meta.turns) is not None:
+            words += f", turn{'' if turns.first == turns.last else 's'} {turn_words(turns)}"
         return words
 
-    def _on_thread_button_clicked(self) -> None:
-        if self._thread is not None:
-            self.filter_wanted.emit("thread_id", self._thread)
+
+def is_reference(evidence: str) -> bool:
+    """Whether evidence is the name of something, as a path or an id: one word, in a script that parts words."""
+    is_one_word = 0 < len(evidence) <= MAX_REFERENCE and re.search(r"\s", evidence) is None
+    return is_one_word and all(unicodedata.category(char) != "Lo" for char in evidence)
+
+
+def quoted(evidence: str) -> str:
+    """`evidence` in quotes, unless it is no sentence or has brought its own at one end or the other."""
+    ends = evidence.strip()
+    is_bare = not ends or is_reference(evidence) or ends[0] in _QUOTES or ends[-1] in _QUOTES
+    return evidence if is_bare else f"“{evidence}”"
 
 
 class _Quote(QFrame):
@@ -166,10 +189,10 @@ def _rule() -> QFrame:
     return made
 
 
-def _padded(*parts: QWidget) -> QWidget:
+def _padded(*parts: QWidget, side: int = MARGIN) -> QWidget:
     box = QWidget()
     column = QVBoxLayout(box)
-    column.setContentsMargins(MARGIN, 12, MARGIN, 12)
+    column.setContentsMargins(side, 12, side, 12)
     column.setSpacing(8)
     for part in parts:
         column.addWidget(part)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
+import re
+from typing import Any
 
 from PySide6.QtCore import QRect, QRectF, Qt
-from PySide6.QtGui import QPainter, QTextLayout, QTextOption
+from PySide6.QtGui import QGuiApplication, QPainter, QTextLayout, QTextLine, QTextOption
 
 from explorer.ui.rows import draw_text
 from explorer.ui.theme import theme
@@ -48,3 +51,33 @@ def draw_lines(painter: QPainter, rect: QRect, lines: list[str], role: str, toke
     for at, line in enumerate(lines):
         box = QRectF(rect.left(), rect.top() + at * height, rect.width(), height)
         draw_text(painter, box, line, role, token, elide=Qt.TextElideMode.ElideNone)
+
+
+def mark_in_lines(painter: QPainter, rect: QRect, lines: list[str], role: str, pattern: re.Pattern[str]) -> None:
+    """The ground of what `pattern` finds in lines that `draw_lines` draws over it."""
+    height = line_height(role)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.NoWrap)
+    option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # as `draw_text` has it
+    for at, text in enumerate(lines):
+        layout = QTextLayout(text, theme().font(role))
+        layout.setTextOption(option)
+        layout.beginLayout()
+        line = layout.createLine()
+        line.setLineWidth(rect.width() * 2)
+        layout.endLayout()
+        left = rect.right() + 1 - math.ceil(line.naturalTextWidth()) if _is_mirrored() else rect.left()
+        for found in pattern.finditer(text):
+            xs = sorted(_x(line, len(text[:end].encode("utf-16-le", "replace")) // 2) for end in found.span())
+            box = QRectF(left + xs[0], rect.top() + at * height + 1, xs[1] - xs[0], height - 2)
+            painter.fillRect(box, theme().color("hit"))
+
+
+def _x(line: QTextLine, at: int) -> float:
+    """Where a line is at a place in its text; the binding returns that place too."""
+    found: Any = line.cursorToX(at)
+    return float(found[0])
+
+
+def _is_mirrored() -> bool:
+    return QGuiApplication.layoutDirection() == Qt.LayoutDirection.RightToLeft

@@ -17,7 +17,7 @@ from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height
 COLUMN_GAP = 16
 FIRST_SHARE = 44  # per cent of the width for the first column: a time in full fits the second
 KEY_GAP = 12
-VALUE_GAP = 4  # between two values of one key
+RING = 4  # at each side of a value: the ring of the one with the focus must not touch its text
 MAX_WRAPPED = 6  # lines of a value where values may wrap
 _TIP_CHARS = 2_000
 _SHOWN_CHARS = 1_000
@@ -35,12 +35,13 @@ class ValueButton(QAbstractButton):
         self._role = "monoSmall" if value.is_mono else "small"
         self._drawn = (shown(value.drawn or value.text, _SHOWN_CHARS) or "(empty)") + ends
         self.setObjectName(f"value:{key}")
-        self.setToolTip(tip(shown(value.tooltip or value.text, _TIP_CHARS)))
+        about = shown(value.tooltip or value.text, _TIP_CHARS)
+        self.setToolTip(tip(f"{about}\n{value.act}" if value.act else about))
         if value.field:
             self.setCursor(Qt.CursorShape.PointingHandCursor)
             self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.setAccessibleName(f"{key} {self._drawn}")
-            self.setAccessibleDescription(f"Filter by this {key}")
+            self.setAccessibleDescription(value.act or f"Filter by this {key}")
             self.clicked.connect(lambda: self.filter_wanted.emit(value.field, value.value))
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -56,14 +57,14 @@ class ValueButton(QAbstractButton):
 
     def natural_width(self) -> int:
         """The width that shows the value whole on one line."""
-        return text_width(self._drawn, self._role) + 1
+        return text_width(self._drawn, self._role) + 1 + 2 * RING
 
     def height_for(self, width: int) -> int:
         """The height that `width` asks for."""
         row = theme().row_height("treeRow")
         if not self._wraps or self.natural_width() <= width:
             return row
-        lines = lay_out(self._drawn, self._role, width, MAX_WRAPPED)
+        lines = lay_out(self._drawn, self._role, width - 2 * RING, MAX_WRAPPED)
         return row - line_height(self._role) + len(lines) * line_height(self._role)
 
     def sizeHint(self) -> QSize:
@@ -73,12 +74,13 @@ class ValueButton(QAbstractButton):
         painter = QPainter(self)
         active = bool(self.value.field) and (self.underMouse() or self.isDown() or self.hasFocus())
         token = "accent" if active else "text"
+        room = self.rect().adjusted(RING, 0, -RING, 0)
         if self._wraps and self.natural_width() > self.width():
-            lines = lay_out(self._drawn, self._role, self.width(), MAX_WRAPPED)
+            lines = lay_out(self._drawn, self._role, room.width(), MAX_WRAPPED)
             margin = (theme().row_height("treeRow") - line_height(self._role)) // 2
-            draw_lines(painter, self.rect().adjusted(0, margin, 0, 0), lines, self._role, token)
+            draw_lines(painter, room.adjusted(0, margin, 0, 0), lines, self._role, token)
         else:
-            draw_text(painter, self.rect(), self._drawn, self._role, token, elide=Qt.TextElideMode.ElideMiddle)
+            draw_text(painter, room, self._drawn, self._role, token, elide=Qt.TextElideMode.ElideMiddle)
         if self.hasFocus():
             draw_focus_ring(painter, self.rect())
 
@@ -106,7 +108,10 @@ class _Key(QWidget):
 
 
 class PairGrid(QWidget):
-    """Pairs in two columns where they are short, over the whole width where they are not."""
+    """Pairs in two columns where they are short, over the whole width where they are not.
+
+    `RING` at each side is for the focus ring alone: the margin around the grid is that much smaller.
+    """
 
     filter_wanted = Signal(str, object)
 
@@ -126,6 +131,10 @@ class PairGrid(QWidget):
                 old.hide()
                 old.deleteLater()
         self._pairs = []
+        self.add_pairs(pairs)
+
+    def add_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Show more, below what is shown."""
         for pair in pairs:
             label = _Key(pair.key, self)
             buttons = []
@@ -164,23 +173,24 @@ class PairGrid(QWidget):
     def _place(self, width: int, *, move: bool) -> int:
         """Lay the pairs out for `width`; the height that takes."""
         row = theme().row_height("treeRow")
-        first = (width - COLUMN_GAP) * FIRST_SHARE // 100
-        halves = first, width - COLUMN_GAP - first
+        inner = width - 2 * RING
+        first = (inner - COLUMN_GAP) * FIRST_SHARE // 100
+        halves = first, inner - COLUMN_GAP - first
         keys = [text_width(label.text(), "small") for label, _ in self._pairs]
         least = round(56 * theme().size_px("body") / 13)
         key_width = max([least, *keys]) + KEY_GAP
         y, second = 0, False  # the top of the row being filled, and whether its first half is taken
         for label, buttons in self._pairs:
-            wanted = sum(button.natural_width() for button in buttons) + VALUE_GAP * (len(buttons) - 1)
+            wanted = sum(button.natural_width() for button in buttons) - 2 * RING
             fits = [not self._is_list and wanted <= half - key_width for half in halves]
             if second and not fits[1]:
                 y, second = y + row, False
-            x = first + COLUMN_GAP if second else 0
+            x = RING + (first + COLUMN_GAP if second else 0)
             fits_half = fits[second]
             half = halves[second]
             if move:
                 self._move(label, QRect(x, y, key_width, row), width)
-            room = QRect(x + key_width, y, (half if fits_half else width) - key_width, row)
+            room = QRect(x + key_width - RING, y, (half if fits_half else inner) - key_width + 2 * RING, row)
             height = self._place_values(buttons, room, width, move=move)
             if fits_half and not second:
                 second = True
@@ -199,7 +209,7 @@ class PairGrid(QWidget):
             tallest = max(row, button.height_for(natural))
             if move:
                 self._move(button, QRect(x, y, natural, tallest), width)
-            x += natural + VALUE_GAP
+            x += natural
         return y + tallest - room.top()
 
     def _move(self, part: QWidget, rect: QRect, width: int) -> None:

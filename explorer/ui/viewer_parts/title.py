@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -10,7 +12,7 @@ from explorer.contract import LearningKind
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
 from explorer.ui.text import confidence, shown, tip
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height
+from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height, mark_in_lines
 
 SIDE = 16
 ICON = 24  # from the side to the text
@@ -30,6 +32,7 @@ class TitleBlock(QWidget):
         self._icon = ""
         self._text = ""
         self._max_lines = MAX_LINES
+        self._found: re.Pattern[str] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -52,6 +55,11 @@ class TitleBlock(QWidget):
         self.setAccessibleName(self._text)
         self.setToolTip(tip(self._text))
         self.updateGeometry()
+        self.update()
+
+    def mark_found(self, pattern: re.Pattern[str] | None) -> None:
+        """Mark what `pattern` finds in the title."""
+        self._found = pattern
         self.update()
 
     def _lines(self, width: int) -> list[str]:
@@ -81,7 +89,10 @@ class TitleBlock(QWidget):
         if self._icon:
             draw_icon(painter, QRect(left, 0, 16, height), self._icon, "accent")
         text = QRect(SIDE if mirrored else SIDE + ICON, 0, self.width() - 2 * SIDE - ICON, self.height())
-        draw_lines(painter, text, self._lines(self.width()), "title", "text")
+        lines = self._lines(self.width())
+        if self._found is not None:
+            mark_in_lines(painter, text, lines, "title", self._found)
+        draw_lines(painter, text, lines, "title", "text")
 
 
 class ConfidenceRow(QWidget):
@@ -116,26 +127,29 @@ class ConfidenceRow(QWidget):
         painter = QPainter(self)
         row = QRect(SIDE, 0, self.width() - 2 * SIDE, self.height())
         mirrored = self.isRightToLeft()
+        taken = 0
         if self._kind is not None:
             width = pill_width(self._kind.value)
+            taken = ICON + width + 8
             left = row.right() + 1 - ICON - width if mirrored else row.left() + ICON
             draw_pill(painter, QRect(left, row.top(), width, row.height()), self._kind.value)
         if self._confidence is None:
             return
-        blocks_width = BLOCKS * _BLOCK.width() + (BLOCKS - 1) * _BLOCK_GAP
-        left = row.left() if mirrored else row.right() + 1 - blocks_width
-        self._draw_blocks(painter, left, row)
         number, word = confidence(self._confidence), "confidence"
         number_width, word_width = text_width(number, "strong"), text_width(word, "small")
-        if mirrored:
-            at = left + blocks_width + 12
-            number_left, word_left = at, at + number_width + 8
+        blocks_width = BLOCKS * _BLOCK.width() + (BLOCKS - 1) * _BLOCK_GAP + 12
+        room = row.width() - taken - number_width  # in a narrow pane the word goes first, then the blocks
+        has_blocks, has_word = room >= blocks_width, room >= blocks_width + 8 + word_width
+        if has_blocks:
+            self._draw_blocks(painter, row.left() if mirrored else row.right() + 1 - blocks_width + 12, row)
         else:
-            number_left = left - 12 - number_width
-            word_left = number_left - 8 - word_width
+            blocks_width = 0
+        number_left = row.left() + blocks_width if mirrored else row.right() + 1 - blocks_width - number_width
+        word_left = number_left + number_width + 8 if mirrored else number_left - 8 - word_width
         align = Qt.AlignmentFlag.AlignLeft
         draw_text(painter, QRectF(number_left, 0, number_width + 1, self.height()), number, "strong", "text", align)
-        draw_text(painter, QRectF(word_left, 0, word_width + 1, self.height()), word, "small", "text2", align)
+        if has_word:
+            draw_text(painter, QRectF(word_left, 0, word_width + 1, self.height()), word, "small", "text2", align)
 
     def _draw_blocks(self, painter: QPainter, left: int, row: QRect) -> None:
         filled = round(max(0.0, min(1.0, self._confidence or 0.0)) * BLOCKS)

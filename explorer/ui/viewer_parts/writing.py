@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import groupby
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QFont,
     QTextBlockFormat,
@@ -20,15 +21,19 @@ from PySide6.QtGui import (
 )
 
 from explorer.contract import Role, Turn
-from explorer.ui.markdown import Block, BlockKind, Span
-from explorer.ui.text import MONTHS
+from explorer.ui.markdown import Block, BlockKind, Side, Span
+from explorer.ui.text import MONTHS, NO_BREAK
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.ink import PIECE, Ink, Steps, broken_lines, pieces, put, put_long
+from explorer.ui.viewer_parts.describe import TURN_BASE
+from explorer.ui.viewer_parts.ink import LEADING, PIECE, Ink, Steps, broken_lines, pieces, put, put_long
 
 ROLE_PX = 80  # at the design's text size
 CELL = 8
+NUMBER_SIGN = "#"
 ROWS_PER_TABLE = 20
 BLOCKS_PER_STEP = 16
+CELLS_PER_TABLE = 200
+TABLE_PAD = 6
 LIST_PX = 20  # of indentation per level
 QUOTE_PX = 3
 MAX_COLUMNS = 24
@@ -52,20 +57,35 @@ class _Row:
     text: str
     is_first: bool
     is_last: bool
+    number: int
+    """Of the turn in its thread, from 0."""
+    is_found: bool
 
 
-def write_turns(cursor: QTextCursor, turns: Sequence[Turn], zone: tzinfo, ink: Ink) -> Steps:
+@dataclass
+class TurnPlaces:
+    """The numbers of a conversation's turns, which of them to mark, and where those that are written begin."""
+
+    first: int = 0
+    found: range = range(0)
+    starts: list[int] = field(default_factory=list)
+    """Positions in the document."""
+
+
+def write_turns(cursor: QTextCursor, turns: Sequence[Turn], zone: tzinfo, ink: Ink, places: TurnPlaces) -> Steps:
     """Turns in two columns, who and when beside what was said. A step is a table of a few turns."""
     day = ""
-    for rows in _tables(turns):
+    for rows in _tables(turns, places):
         cursor.beginEditBlock()
         table = cursor.insertTable(len(rows), 2, _turn_table())
         for at, row in enumerate(rows):
             for column in (0, 1):
                 table.cellAt(at, column).setFormat(_turn_cell(column, row))
             if row.is_first:
-                day = _write_speaker(table.cellAt(at, 0).firstCursorPosition(), row.turn, day, zone, ink)
+                day = _write_speaker(table.cellAt(at, 0).firstCursorPosition(), row, day, zone, ink)
             _write_said(table.cellAt(at, 1).firstCursorPosition(), row, ink)
+        # Only now do they stay: what is written into a cell moves all the cells after it.
+        places.starts += [table.cellAt(at, 0).firstPosition() for at, row in enumerate(rows) if row.is_first]
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.setBlockFormat(_thin())
         cursor.setBlockCharFormat(_tiny())
@@ -73,14 +93,15 @@ def write_turns(cursor: QTextCursor, turns: Sequence[Turn], zone: tzinfo, ink: I
         yield sum(len(row.text) for row in rows)
 
 
-def _tables(turns: Sequence[Turn]) -> Iterator[list[_Row]]:
+def _tables(turns: Sequence[Turn], places: TurnPlaces) -> Iterator[list[_Row]]:
     """The rows of one table after the other. Each change lays its whole table out again, so they are kept small."""
     rows: list[_Row] = []
     size = 0
-    for turn in turns:
+    for number, turn in enumerate(turns, places.first):
         texts = list(pieces(turn.text)) or [""]
+        is_found = number in places.found
         for at, text in enumerate(texts):
-            rows.append(_Row(turn, text, is_first=at == 0, is_last=at == len(texts) - 1))
+            rows.append(_Row(turn, text, at == 0, at == len(texts) - 1, number, is_found))
             size += len(text)
             if len(rows) >= ROWS_PER_TABLE or size >= PIECE:
                 yield rows
@@ -91,7 +112,7 @@ def _tables(turns: Sequence[Turn]) -> Iterator[list[_Row]]:
 
 def _turn_table() -> QTextTableFormat:
     form = QTextTableFormat()
-    width = round(ROLE_PX * theme().size_px("body") / _DESIGN_PX)
+    width = round((ROLE_PX - CELL) * theme().size_px("body") / _DESIGN_PX)
     form.setColumnWidthConstraints(
         [
             QTextLength(QTextLength.Type.FixedLength, width),
@@ -108,7 +129,11 @@ def _turn_table() -> QTextTableFormat:
 def _turn_cell(column: int, row: _Row) -> QTextTableCellFormat:
     form = QTextTableCellFormat()
     form.setTopPadding(CELL if row.is_first else 0)
-    form.setRightPadding(CELL if column == 0 else 0)
+    if column == 1:
+        form.setLeftPadding(CELL)
+    elif row.is_found:
+        form.setBackground(theme().color("hit"))
+        form.setLeftPadding(CELL // 2)
     if row.is_last:
         form.setBottomPadding(CELL)
         form.setBottomBorder(1)
@@ -117,20 +142,26 @@ def _turn_cell(column: int, row: _Row) -> QTextTableCellFormat:
     return form
 
 
-def _write_speaker(cursor: QTextCursor, turn: Turn, day: str, zone: tzinfo, ink: Ink) -> str:
-    """The role with the time below it, and the day where it is another than `day`; that turn's day."""
+def _write_speaker(cursor: QTextCursor, row: _Row, day: str, zone: tzinfo, ink: Ink) -> str:
+    """The role, below it the turn's number and time, and the day where it is another than `day`; that turn's day."""
+    turn = row.turn
+    micro = QTextCharFormat(ink.chars("micro", "text2" if row.is_found else "text3"))
+    micro.setToolTip(f"Turn {row.number}. {TURN_BASE}.")
+    number = f"{NUMBER_SIGN}{row.number}"
     cursor.setBlockFormat(ink.block())
     put(cursor, turn.role.value, ink.chars("strong"), ink)
     if turn.at is None:
+        cursor.insertBlock(ink.block())
+        put(cursor, number, micro, ink)
         return day
     try:
         at = turn.at.astimezone(zone)
     except OverflowError:  # the first and last hours that a date can hold
         at = turn.at.as_datetime()
     today = _day(at)
-    for line in ([today] if today != day else []) + [f"{at:%H:%M}"]:
+    for line in ([today] if today != day else []) + [f"{at:%H:%M}{NO_BREAK}{NO_BREAK}{number}"]:
         cursor.insertBlock(ink.block())
-        put(cursor, line, ink.chars("micro", "text3"), ink)
+        put(cursor, line, micro, ink)
     return today
 
 
@@ -168,15 +199,25 @@ def write_blocks(cursor: QTextCursor, blocks: Sequence[Block], ink: Ink) -> Step
     """The blocks of a markdown text; a step is a few of them."""
     for quote, several in groupby(blocks, key=lambda block: block.quote):
         inside = _open_quote(cursor, quote, ink) if quote else cursor
-        rest = list(several)
-        while rest:
-            now, rest = rest[:BLOCKS_PER_STEP], rest[BLOCKS_PER_STEP:]
-            inside.beginEditBlock()
-            written = sum(_write_block(inside, block, ink) for block in now)
-            inside.endEditBlock()
-            yield written
+        few: list[Block] = []
+        for block in several:
+            if is_long := _columns(block) * len(block.rows) > CELLS_PER_TABLE:
+                yield _write_few(inside, few, ink)
+                yield from _write_long_table(inside, block, ink)
+            few = [] if is_long else [*few, block]
+            if len(few) == BLOCKS_PER_STEP:
+                yield _write_few(inside, few, ink)
+                few = []
+        yield _write_few(inside, few, ink)
         if quote:
             cursor.movePosition(QTextCursor.MoveOperation.End)
+
+
+def _write_few(cursor: QTextCursor, blocks: Sequence[Block], ink: Ink) -> int:
+    cursor.beginEditBlock()
+    written = sum(_write_block(cursor, block, ink) for block in blocks)
+    cursor.endEditBlock()
+    return written
 
 
 def _open_quote(cursor: QTextCursor, depth: int, ink: Ink) -> QTextCursor:
@@ -211,7 +252,7 @@ def _write_block(cursor: QTextCursor, block: Block, ink: Ink) -> int:
         case BlockKind.RULE:
             _write_rule(cursor)
         case BlockKind.TABLE:
-            _write_table(cursor, block, ink)
+            _write_table(cursor, block, ink, _columns(block))
         case _:
             form = ink.block(above=2 if block.indent else 4, below=2 if block.indent else 6, indent=indent)
             if block.marker:
@@ -308,8 +349,57 @@ def _write_rule(cursor: QTextCursor) -> None:
     _begin(cursor, form)
 
 
-def _write_table(cursor: QTextCursor, block: Block, ink: Ink) -> None:
-    columns = min(MAX_COLUMNS, max((len(row) for row in block.rows), default=0))
+def _table_cell() -> QTextTableCellFormat:
+    """The text in the middle: each line has room of its own below it."""
+    form = QTextTableCellFormat()
+    form.setVerticalAlignment(QTextTableCellFormat.VerticalAlignment.AlignMiddle)
+    form.setPadding(TABLE_PAD)
+    form.setTopPadding(TABLE_PAD + LEADING)
+    return form
+
+
+def _aligned(block: Block, column: int, ink: Ink) -> QTextBlockFormat:
+    """The paragraph of a cell, at the side that its column asks for."""
+    form = ink.block()
+    match block.sides[column] if column < len(block.sides) else Side.NONE:
+        case Side.RIGHT:
+            form.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute)
+        case Side.CENTER:
+            form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+    return form
+
+
+def _columns(block: Block) -> int:
+    """Of a table; 0 of anything else."""
+    return min(MAX_COLUMNS, max((len(row) for row in block.rows), default=0))
+
+
+def _write_long_table(cursor: QTextCursor, block: Block, ink: Ink) -> Steps:
+    """A table in parts, as each cell that is written lays its whole table out again; a step is one of them.
+
+    The columns of all have one width, whatever they hold: the parts stand as one table.
+    """
+    rows_each = max(1, CELLS_PER_TABLE // _columns(block))
+    for start in range(0, len(block.rows), rows_each):
+        part = replace(block, rows=block.rows[start : start + rows_each])
+        is_last = start + rows_each >= len(block.rows)
+        cursor.beginEditBlock()
+        _write_table(cursor, part, ink, _columns(block), is_first=start == 0, is_last=is_last, is_even=True)
+        cursor.endEditBlock()
+        # At least one sign of the source parts two cells. To count more than there was would end the writing early.
+        yield sum(len(span.text) + 1 for cells in part.rows for spans in cells for span in spans)
+
+
+def _write_table(
+    cursor: QTextCursor,
+    block: Block,
+    ink: Ink,
+    columns: int,
+    *,
+    is_first: bool = True,
+    is_last: bool = True,
+    is_even: bool = False,
+) -> None:
     if not columns:
         return
     form = QTextTableFormat()
@@ -318,17 +408,22 @@ def _write_table(cursor: QTextCursor, block: Block, ink: Ink) -> None:
     form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
     form.setBorderCollapse(True)
     form.setCellSpacing(0)
-    form.setCellPadding(6)
-    form.setTopMargin(4)
-    form.setBottomMargin(8)
-    form.setHeaderRowCount(1)
+    form.setCellPadding(TABLE_PAD)
+    form.setTopMargin(4 if is_first else 0)
+    form.setBottomMargin(8 if is_last else 0)
+    has_head = block.has_head and is_first
+    form.setHeaderRowCount(int(has_head))
+    if is_even:
+        form.setColumnWidthConstraints([QTextLength(QTextLength.Type.PercentageLength, 100 / columns)] * columns)
     form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
     table = cursor.insertTable(len(block.rows), columns, form)
     for row, cells in enumerate(block.rows):
         for column, spans in enumerate(cells[:columns]):
-            inside = table.cellAt(row, column).firstCursorPosition()
-            inside.setBlockFormat(ink.block())
-            _write_spans(inside, spans, "strong" if row == 0 else "body", ink)
+            cell = table.cellAt(row, column)
+            cell.setFormat(_table_cell())
+            inside = cell.firstCursorPosition()
+            inside.setBlockFormat(_aligned(block, column, ink))
+            _write_spans(inside, spans, "strong" if has_head and row == 0 else "body", ink)
     cursor.setPosition(table.lastPosition() + 1)
     cursor.setBlockFormat(_thin())
     cursor.setBlockCharFormat(_tiny())

@@ -180,7 +180,47 @@ def test_find_over_twenty_thousand_values_makes_no_row_per_value():
     model.set_find(Facet.FILE_PATH, "v0")
     assert model.rowCount(head) <= 503
     model.set_find(Facet.FILE_PATH, "nowhere")
-    assert labels(model, Facet.FILE_PATH) == ["No such paths"]
+    assert labels(model, Facet.FILE_PATH) == ["No path contains “\u2068nowhere\u2069”"]
+
+
+def test_a_chosen_value_that_is_found_is_no_failure_to_find():
+    model = many(20)
+    model.show_filter(MetaFilter(tags_any=["v00003", "gone"]))
+    for found in ("00003", "go"):
+        model.set_find(Facet.TAG, found)
+        assert labels(model, Facet.TAG) == ["v00003", "gone"], found
+    model.set_find(Facet.TAG, "nowhere")
+    assert labels(model, Facet.TAG) == ["v00003", "gone", "No tag contains “\u2068nowhere\u2069”"]
+
+
+def test_a_head_says_what_is_looked_for():
+    model = many(61)
+    model.set_find(Facet.TAG, "0001")
+    assert model.summary(Facet.TAG) == "11 of 61 values, finding “\u20680001\u2069”"
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3})})
+    assert model.summary(Facet.TAG) == "1 value, finding “\u20680001\u2069”"
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3}, more=4, truncated=True)})
+    assert model.summary(Facet.TAG) == "5+ values, finding “\u20680001\u2069”"
+    model.set_find(Facet.TAG, "")
+    assert model.summary(Facet.TAG) == "5+ values"
+
+
+def test_a_facet_without_values_says_so_and_a_chosen_value_keeps_its_zero():
+    model = FacetModel()
+    model.show_filter(MetaFilter(tags_any=["gone"]))
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {}), Facet.URL: page_of(Facet.URL, {}, missing=3)})
+    assert model.summary(Facet.TAG) == model.summary(Facet.URL) == "no values"
+    assert counts(model, Facet.TAG) == {"gone": "0"}
+    assert "no item has it under the other conditions" in tip_of(model.row_index(Facet.TAG, RowType.VALUE, "gone"))
+
+
+def test_counts_of_before_are_said_to_be_that():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS})
+    model.set_stale()
+    assert model.section(Facet.TAG).is_stale
+    assert "These are the counts of before." in tip_of(model.facet_index(Facet.TAG))
+    assert model.summary(Facet.URL) == ""
 
 
 def test_find_text_itself_can_be_the_value_where_not_all_are_held():

@@ -161,11 +161,50 @@ def test_cells_say_what_is_known(model: ItemModel) -> None:
     assert cell(model, 0, Column.NODE) == "agent:triage"
     assert cell(model, 0, Column.OBSERVED) == "30 Jun 16:42"
     assert cell(model, 0, Column.CONFIDENCE) == "0.92"
-    assert cell(model, 0, Column.SCORE) == "0.500"
+    assert cell(model, 0, Column.SCORE) == "0.50"
     assert cell(model, 0, Column.NODE, Qt.ItemDataRole.ToolTipRole) == "team:acme/agent:triage"
     tip = cell(model, 0, Column.OBSERVED, Qt.ItemDataRole.ToolTipRole)
     assert "16:42:05 UTC+2" in tip
     assert "14:42:05 UTC" in tip
+
+
+def heads(model: ItemModel) -> list[str]:
+    return [model.headerData(column, Qt.Orientation.Horizontal) for column in (Column.OBSERVED, Column.SCORE)]
+
+
+def on(day: int) -> Timestamp:
+    return Timestamp(2026, 6, day, tzinfo=UTC)
+
+
+def test_the_head_shows_the_order_that_the_rows_are_in(model: ItemModel) -> None:
+    changed: list[int] = []
+    model.headerDataChanged.connect(lambda way, first, last: changed.append(first))
+    model.show_first(Page([hit("a", observed_at=on(3)), hit("b", observed_at=on(3)), hit("c", observed_at=on(2))], "1"))
+    assert heads(model) == ["↓ Observed", "Score"]
+    spoken = Qt.ItemDataRole.AccessibleTextRole
+    assert model.headerData(Column.OBSERVED, Qt.Orientation.Horizontal, spoken) == "Observed, newest first"
+    model.append(Page([hit("d")], "2"))
+    assert heads(model) == ["↓ Observed", "Score"]  # what has no date comes last
+    model.append(Page([hit("e", observed_at=on(1))], None))
+    assert heads(model) == ["Observed", "Score"]
+    assert len(changed) == 2
+    model.show_first(Page([hit("a", observed_at=on(2)), hit("b", observed_at=on(3))], None))
+    assert heads(model) == ["Observed", "Score"]
+    model.show_first(Page([hit("a", observed_at=on(3))], None))
+    assert heads(model) == ["Observed", "Score"]  # one row is in every order
+
+
+def test_hits_are_in_the_order_of_their_scores(model: ItemModel) -> None:
+    model.show_first(Page([hit("a", score=2.5, observed_at=on(3)), hit("b", score=1.5, observed_at=on(2))], None))
+    assert heads(model) == ["Observed", "↓ Score"]
+    model.show_first(Page([hit("a", score=1.0, observed_at=on(3)), hit("b", score=1.0, observed_at=on(2))], None))
+    assert heads(model) == ["Observed", "Score"]
+
+
+def test_a_row_without_a_date_says_so(model: ItemModel) -> None:
+    model.show_first(Page(hits("a"), None))
+    assert cell(model, 0, Column.OBSERVED) == "–"
+    assert cell(model, 0, Column.OBSERVED, Qt.ItemDataRole.AccessibleTextRole) == "no date"
 
 
 def test_a_row_says_all_of_itself(model: ItemModel) -> None:
@@ -187,7 +226,7 @@ def test_stored_text_stays_text_in_cells_and_tooltips(model: ItemModel) -> None:
 
 def test_odd_characters_are_drawn_and_long_texts_cut_before_qt_has_them(model: ItemModel) -> None:
     model.show_first(Page([hit("a", "before\0after\x1b[31m\u202eevil"), hit("b", "x" * 5_000_000)], None))
-    assert cell(model, 0, Column.TEXT) == "before⟦NUL⟧after␛[31m⟦RLO⟧evil"
+    assert cell(model, 0, Column.TEXT) == "before⟦NUL⟧after⟦ESC⟧[31m⟦RLO⟧evil"
     assert len(cell(model, 1, Column.TEXT)) == 300
     assert len(cell(model, 1, Column.TEXT, Qt.ItemDataRole.ToolTipRole)) < 1_000
 
@@ -197,6 +236,20 @@ def test_odd_characters_are_drawn_and_long_texts_cut_before_qt_has_them(model: I
     [
         (hit("a", "# Refund policy\n\nCustomers may", ItemKind.DOCUMENT), "Refund policy", "Customers may"),
         (hit("a", "# One\n\n# One\n\ntext", ItemKind.DOCUMENT), "One", "text"),
+        (hit("a", "# One\n\n## ONE ##\ntext", ItemKind.DOCUMENT), "One", "text"),
+        (hit("a", "# One\n\n# One", ItemKind.DOCUMENT), "One", ""),
+        (hit("a", "# One\n\n## Two\n**Fixed:** it\n> **P** said", ItemKind.DOCUMENT), "One", "Two Fixed: it P said"),
+        (
+            hit("a", "# One\n\n| | Day |\n| --- | ---: |\n| Nights | 31 |", ItemKind.DOCUMENT, file_path="/a/b.md"),
+            "One",
+            "Day Nights · 31",
+        ),
+        (
+            hit("a", "# One\n\n# kept\nx = a**b | c", ItemKind.DOCUMENT, file_path="/a/b.py"),
+            "One",
+            "# kept x = a**b | c",
+        ),
+        (hit("a", "# a.py\n\n# -*- coding", ItemKind.DOCUMENT), "a.py", "# -*- coding"),
         (hit("a", "no title\nhere", ItemKind.DOCUMENT, file_path="/srv/a.md"), "/srv/a.md", "no title here"),
         (hit("a", "no title", ItemKind.DOCUMENT), "", "no title"),
         (hit("a", "user: Hi,\nthere\nassistant: Yes", ItemKind.CONVERSATION), "", "Hi, there"),

@@ -1,0 +1,316 @@
+"""What is open: files, saved connections and the sample, one at a time in the window, and the end of it all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog
+
+from explorer.contract import EngineHealth, MemoryEngine, TinyMemoryError
+from explorer.engines import (
+    ConnectionStore,
+    EngineCredential,
+    EngineSettings,
+    KeyStore,
+    SavedConnection,
+    build_engine,
+    find_credential,
+    list_engines,
+)
+from explorer.options import Options
+from explorer.sample import NAME as SAMPLE_NAME
+from explorer.sample import ensure_sample
+from explorer.ui import text
+from explorer.ui.ask import ask
+from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
+from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.jobs import Jobs
+from explorer.ui.main_window import MainWindow
+from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
+from explorer.ui.transfers import Transfers
+
+log = logging.getLogger(__name__)
+
+_SAMPLE_KEY = "sample"
+_SAVED_KEY = "saved:"
+_FILE_KEY = "file:"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What is open: a key of the picker, and how to open it again."""
+
+    key: str
+    name: str
+    engine_id: str
+    settings: EngineSettings
+    credential: EngineCredential = None
+
+
+class Program:
+    """Opens memories into one window, one at a time, and ends in order."""
+
+    def __init__(self, window: MainWindow, store: ConnectionStore, keys: KeyStore, sample: Path) -> None:
+        self.window = window
+        self.store = store
+        self.keys = keys
+        self._sample = sample
+        self._opened: Opened | None = None
+        self._saved: list[SavedConnection] = []
+        self.has_failed = False  # whether something could not be opened
+        self.transfers = Transfers(window)
+        self.jobs = Jobs(window)
+        self.closing = asyncio.Event()
+        window.connection_chosen.connect(self._on_window_connection_chosen)
+        window.open_action.triggered.connect(self._on_open_action_triggered)
+        window.connections_action.triggered.connect(self._on_connections_action_triggered)
+        window.read_only_wanted.connect(self._on_window_read_only_wanted)
+        window.close_wanted.connect(self._on_window_close_wanted)
+        self.jobs.failed.connect(self._on_jobs_failed)
+
+    # Opening
+
+    async def start(self, options: Options) -> None:
+        """Open what the command line names, else what was open last, else the sample."""
+        await asyncio.to_thread(list_engines)  # imports them all, which takes a moment
+        await self._load_saved()
+        self._show_choices()  # there is a way on even where nothing can be opened
+        if options.open_path is not None:
+            await self.open_file(options.open_path, is_read_only=options.is_read_only)
+        elif options.connection is not None:
+            await self.open_saved(options.connection)
+        elif options.is_sample or not self._saved:
+            await self.open_sample(is_read_only=options.is_read_only)
+        else:
+            await self._open_last()
+        if options.filter is not None and self.window.engine is not None:
+            self.window.go_to_filter(options.filter)
+        self._say_notices()
+
+    async def _open_last(self) -> None:
+        """Open what was open last; the sample where that is not possible any more."""
+        last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
+        try:
+            await self.open_saved(last.name)
+        except TinyMemoryError as error:
+            await self.open_sample()
+            self.window.show_exception(error)
+        else:
+            if self.window.engine is None:  # its key was not given
+                await self.open_sample()
+
+    async def open_sample(self, *, is_read_only: bool = False) -> None:
+        path = await ensure_sample(self._sample)
+        settings = EngineSettings(path=str(path), read_only=is_read_only or None)
+        await self._open(Opened(_SAMPLE_KEY, SAMPLE_NAME, "sqlite", settings))
+
+    async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
+        path = _absolute(path)
+        settings = EngineSettings(path=str(path), read_only=is_read_only or None)
+        await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
+
+    async def open_saved(self, name: str) -> None:
+        """Open a saved connection, asking for its key where it is not kept."""
+        await self._load_saved()
+        saved = next((saved for saved in self._saved if saved.name == name), None)
+        if saved is None:
+            self.has_failed = True
+            self.window.show_error(
+                f"There is no saved connection named {text.shown(name)}. Open Connections to see them."
+            )
+            return
+        found = await asyncio.to_thread(find_credential, saved, self.keys)
+        credential: EngineCredential = found.credential
+        if found.ask_because is not None:
+            dialog = KeyDialog(saved.name, found.ask_because, self.window)
+            if not await ask(dialog):
+                return
+            credential = dialog.credential
+        if await self._open(Opened(f"{_SAVED_KEY}{name}", name, saved.engine, saved.settings, credential)):
+            await self._touch(name)
+
+    async def _open(self, opened: Opened) -> bool:
+        """Show `opened` in the window; False where it cannot be opened, which is said, and what was open stays.
+
+        The view stays where `opened` is what is open already, opened in another way.
+        """
+        if not await self.transfers.may_end("End it and open"):
+            return False
+        engine = build_engine(opened.engine_id, opened.settings, opened.credential)
+        try:
+            health = await engine.health()
+        except BaseException:  # cancelled too: by the next choice, or by the end
+            await self._close_engine(engine)
+            raise
+        old = self.window.engine
+        if not health.is_serving and old is not None:
+            await engine.aclose()
+            self._show_choices()
+            self._say_down(opened, health)
+            return False
+        self.transfers.memory_path = opened.settings.path
+        keeps_view = self._opened is not None and self._opened.key == opened.key
+        self._opened = opened
+        self.window.show_engine(
+            engine,
+            opened.name,
+            is_read_only=bool(opened.settings.read_only),
+            can_lock=engine.descriptor().needs_path,
+            keeps_view=keeps_view,
+        )
+        self._show_choices()
+        if not health.is_serving:
+            self._say_down(opened, health)
+        if old is not None:
+            await self._close_engine(old)
+        return health.is_serving
+
+    def _say_down(self, opened: Opened, health: EngineHealth) -> None:
+        self.has_failed = True
+        reason = text.shown(health.reason or "the engine is down", 600)
+        way_on = " Connections has its settings." if opened.key.startswith(_SAVED_KEY) else ""
+        self.window.show_error(
+            f"{text.shown(opened.name)} cannot be opened: {reason}.{way_on}", retry=lambda: self._start_open(opened)
+        )
+
+    def _start_open(self, opened: Opened) -> None:
+        self.jobs.start("open", self._open(opened), lambda _: None)
+
+    async def _close_engine(self, engine: MemoryEngine) -> None:
+        try:
+            await engine.aclose()
+        except TinyMemoryError as error:
+            log.warning("closing an engine: %s", error)
+
+    async def _touch(self, name: str) -> None:
+        """Remember that `name` was opened last; where that cannot be written, it is open all the same."""
+        try:
+            await asyncio.to_thread(self.store.touch, name)
+        except TinyMemoryError as error:
+            log.warning("remembering what was opened: %s", error)
+
+    async def _load_saved(self) -> None:
+        try:
+            self._saved = await asyncio.to_thread(self.store.load)
+        except TinyMemoryError as error:
+            self.window.show_exception(error)
+
+    def _say_notices(self) -> None:
+        """What was found out about the saved connections; after an opening, which clears the banner."""
+        if self.store.notices:
+            self.window.error_banner.show_note(" ".join(text.shown(notice, 600) for notice in self.store.notices))
+            self.store.notices.clear()
+
+    def _show_choices(self) -> None:
+        engines = {engine.id: engine for engine in list_engines()}
+
+        def choice(key: str, name: str, engine_id: str) -> Choice:
+            engine = engines.get(engine_id)
+            return Choice(key, name, engine.label if engine is not None else engine_id, engine_icon(engine))
+
+        choices = [choice(f"{_SAVED_KEY}{saved.name}", saved.name, saved.engine) for saved in self._saved]
+        choices.append(choice(_SAMPLE_KEY, SAMPLE_NAME, "sqlite"))
+        current = self._opened.key if self._opened is not None else ""
+        if self._opened is not None and current not in {one.key for one in choices}:
+            choices.insert(0, choice(current, self._opened.name, self._opened.engine_id))
+        self.window.show_choices(choices, current)
+
+    # Signals
+
+    def _on_window_connection_chosen(self, key: str) -> None:
+        self._show_choices()  # the box goes back to what is open until the new one is
+        if key == CHOOSE_FILE:
+            self._on_open_action_triggered()
+        elif key == MANAGE:
+            self._on_connections_action_triggered()
+        elif key == _SAMPLE_KEY:
+            self.jobs.start("open", self.open_sample(), lambda _: None)
+        elif key.startswith(_SAVED_KEY):
+            self.jobs.start("open", self.open_saved(key.removeprefix(_SAVED_KEY)), lambda _: None)
+        elif key.startswith(_FILE_KEY):
+            self.jobs.start("open", self.open_file(Path(key.removeprefix(_FILE_KEY))), lambda _: None)
+
+    def _on_open_action_triggered(self) -> None:
+        self.jobs.start("open", self._choose_file(), lambda _: None)
+
+    async def _choose_file(self) -> None:
+        dialog = QFileDialog(self.window, "Open a memory file", str(Path.home()))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters(["Memory files (*.db *.sqlite *.sqlite3)", "All files (*)"])
+        if not await ask(dialog) or not dialog.selectedFiles():
+            return
+        path = Path(dialog.selectedFiles()[0])
+        saved = next((s for s in self._saved if s.settings.path is not None and Path(s.settings.path) == path), None)
+        if saved is None:
+            saved = SavedConnection(
+                name=self._free_name(path.name), engine="sqlite", settings=EngineSettings(path=str(path))
+            )
+            try:
+                await asyncio.to_thread(self.store.add, saved)
+            except TinyMemoryError as error:  # where no connection can be kept, a file can still be read
+                await self.open_file(path)
+                self.window.show_exception(error)
+                return
+        await self.open_saved(saved.name)
+
+    def _free_name(self, name: str) -> str:
+        taken = {saved.name for saved in self._saved}
+        name = text.shown(name).strip() or "Memory"
+        number = 2
+        free = name
+        while free in taken:
+            free, number = f"{name} ({number})", number + 1
+        return free
+
+    def _on_connections_action_triggered(self) -> None:
+        self.jobs.start("open", self._manage(), lambda _: None)
+
+    async def _manage(self) -> None:
+        await self._load_saved()
+        current = self._opened.key.removeprefix(_SAVED_KEY) if self._opened is not None else ""
+        dialog = ConnectDialog(self.store, self.keys, self._saved, list_engines(), current, self.window)
+        try:
+            is_open_wanted = await ask(dialog)
+        finally:
+            await dialog.jobs.aclose()
+        await self._load_saved()
+        self._show_choices()
+        if is_open_wanted:
+            await self.open_saved(dialog.chosen_name)
+        self._say_notices()
+
+    def _on_window_read_only_wanted(self, is_read_only: bool) -> None:
+        opened = self._opened
+        if opened is None:
+            return
+        settings = opened.settings.model_copy(update={"read_only": is_read_only or None})
+        self._start_open(Opened(opened.key, opened.name, opened.engine_id, settings, opened.credential))
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self.has_failed |= lane == "open"
+        self.window.show_exception(error)
+
+    # The end
+
+    def _on_window_close_wanted(self) -> None:
+        self.jobs.start("close", self.transfers.may_end("End it and close"), self._on_may_close)
+
+    def _on_may_close(self, may_close: bool) -> None:
+        if may_close:
+            self.closing.set()
+
+    async def aclose(self) -> None:
+        """End the window's work, then the engine."""
+        await self.jobs.aclose()
+        await self.transfers.aclose()
+        await self.window.aclose()
+        if self.window.engine is not None:
+            await self._close_engine(self.window.engine)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))
