@@ -311,11 +311,6 @@ class ItemList(QWidget):
         else:
             self.health_banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
 
-    def set_zone(self, zone: tzinfo) -> None:
-        """Show times in another zone."""
-        self._zone = zone
-        self.model.set_zone(zone)
-
     def set_column_shown(self, column: Column, shown: bool) -> None:
         """Show or hide a column by hand, which a narrow window then leaves as it is."""
         self._chosen_columns[column] = shown

@@ -418,11 +418,6 @@ class ItemViewer(QWidget):
         self.listed_label.setVisible(self._origin is None and not self._is_listed)
         self.place_row.setVisible(self._origin is not None or not self._is_listed)
 
-    def set_zone(self, zone: tzinfo) -> None:
-        """Show times in another zone."""
-        self._zone = zone
-        self._redraw()
-
     async def aclose(self) -> None:
         """End every call."""
         self._provisional.stop()

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QApplication, QLineEdit, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.ui import rows
-from explorer.ui.fields import NumberBox
 from explorer.ui.rows import RowTree
 from explorer.ui.segments import Segments
 from explorer.ui.theme import Theme
@@ -243,25 +242,3 @@ def test_segments_do_not_move_when_chosen(qtbot: QtBot) -> None:
     segments.layout().invalidate()
     segments.layout().activate()
     assert segments.button("Source").geometry() == before
-
-
-@pytest.mark.parametrize("symbols", list(QSpinBox.ButtonSymbols))
-def test_a_number_can_be_read_and_typed(qtbot: QtBot, symbols: QSpinBox.ButtonSymbols) -> None:
-    box = NumberBox()
-    qtbot.addWidget(box)
-    box.setRange(1, 200_000)
-    box.setButtonSymbols(symbols)
-    box.setValue(1500)
-    box.show()
-    assert box.lineEdit().text() == "1\u202f500"
-    assert box.lineEdit().x() >= 8
-    assert box.lineEdit().width() >= box.lineEdit().fontMetrics().horizontalAdvance("200\u202f000")
-    box.selectAll()
-    qtbot.keyClicks(box, "12 345")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
-    assert box.value() == 12345
-    assert box.text() == "12\u202f345"
-    box.selectAll()
-    qtbot.keyClicks(box, "x7")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
-    assert box.value() == 7

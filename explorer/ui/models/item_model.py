@@ -187,11 +187,6 @@ class ItemModel(QAbstractTableModel):
             self._stale = stale
             self._redraw()
 
-    def set_zone(self, zone: tzinfo) -> None:
-        """Show times in another zone."""
-        self._zone = zone
-        self._redraw()
-
     def set_learning_kinds(self, kinds: Mapping[ItemId, LearningKind]) -> None:
         """What a listing does not tell: which kind of learning each is."""
         self._kinds.update((id, kind) for id, kind in kinds.items() if id in self._rows)

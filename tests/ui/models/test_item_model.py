@@ -150,9 +150,9 @@ def test_the_item_itself_is_under_its_role(model: ItemModel) -> None:
     assert cell(model, 0, Column.SCORE, ItemRole) is one
 
 
-def test_cells_say_what_is_known(model: ItemModel) -> None:
+def test_cells_say_what_is_known() -> None:
     zone = timezone(timedelta(hours=2))
-    model.set_zone(zone)
+    model = ItemModel(zone=zone)
     node = Namespace.parse("team:acme/agent:triage")
     at = Timestamp(datetime.now(UTC).year, 6, 30, 14, 42, 5, tzinfo=UTC)
     one = hit("a", "Two approvals", namespace=node, observed_at=at, confidence=0.915, score=0.5)
