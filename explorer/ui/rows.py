@@ -302,6 +302,11 @@ class RowTree(QTreeView):
         super().focusOutEvent(event)
         self.viewport().update()
 
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        super().currentChanged(current, previous)
+        for index in (current, previous):  # the view itself repaints one cell, the ring runs round the row
+            self.viewport().update(self.row_box(self.visualRect(index)))
+
     def _hover(self, index: QModelIndex) -> None:
         old = self._hovered
         before = self.model().index(old.row(), 0, old.parent()) if old.isValid() else QModelIndex()

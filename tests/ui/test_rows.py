@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QRegion, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -190,6 +190,37 @@ def test_hover_is_seen_at_once_and_leaves(pane: TreePane, themed: Theme, qtbot: 
     assert pane.color_at(row, 8) == themed.color("hover").name()
     qtbot.mouseMove(pane.tree.viewport(), QPoint(50, pane.tree.viewport().height() - 5))
     qtbot.waitUntil(lambda: not pane.tree.is_hovered(index))
+
+
+class Painted(QObject):
+    """The region that a widget was painted in."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.region = QRegion()
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.region = self.region.united(event.region())
+        return False
+
+
+def test_the_ring_of_the_current_row_moves_whole(pane: TreePane, qtbot: QtBot) -> None:
+    pane.model.setColumnCount(3)
+    root = pane.model.index(0, 0)
+    old, new = pane.model.index(0, 0, root), pane.model.index(2, 0, root)
+    pane.tree.setFocus()
+    no_update = QItemSelectionModel.SelectionFlag.NoUpdate
+    pane.tree.selectionModel().setCurrentIndex(old, no_update)
+    painted = Painted(pane.tree.viewport())
+    qtbot.waitUntil(lambda: not painted.region.isEmpty())
+    QApplication.processEvents()
+    painted.region = QRegion()  # nothing is left to be painted
+    pane.tree.selectionModel().setCurrentIndex(new, no_update)
+    QApplication.processEvents()
+    for index in (old, new):
+        assert QRegion(pane.tree.row_box(pane.tree.visualRect(index))).subtracted(painted.region).isEmpty()
 
 
 def test_a_hovered_row_may_vanish(pane: TreePane, qtbot: QtBot) -> None:
