@@ -191,7 +191,7 @@ def _answering() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        silence_stdout()
+        silence(sys.stdout)
         raise FileError(f"cannot print the answer: {why(error)}") from error
 
 
@@ -202,9 +202,19 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def silence_stdout() -> None:
-    """Let what is still buffered go nowhere: nobody reads any more, and Python would complain at its end."""
+def silence(stream: TextIO | None) -> None:
+    """Let what is still buffered go nowhere: nobody reads it, and Python would fail over it at its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
         os.close(nowhere)
+
+
+def silence_what_fails() -> None:
+    """As the program ends: a stream that takes nothing keeps what it was given, and must not fail once more."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            silence(stream)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
 from explorer.cli import export, facets, get, import_, list_, namespaces
 from explorer.cli.options import memory_flags, memory_of, settle
-from explorer.cli.output import Console, silence_stdout, tell, visible
+from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
 
 FAILED = 1
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _tell("Interrupted.", console)
         return INTERRUPTED
     except BrokenPipeError:
-        silence_stdout()
+        silence(sys.stdout)
         return PIPE_CLOSED
     except TinyMemoryError as error:
         _tell(f"tinymemory: {error.text}", console)
@@ -86,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             console,
         )
         return FAILED
+    finally:
+        silence_what_fails()
 
 
 def _tell(text: str, console: Console | None) -> None:

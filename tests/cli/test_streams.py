@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ READING = ["list", "facets", "namespaces", "list --json", "export -"]
 def shell(command: list[str], args: str, db: Path, redirection: str) -> subprocess.CompletedProcess[str]:
     """Run through a shell, which closes a stream before the program begins."""
     words = ["sh", "-c", f'"$@" {redirection}', "sh", *command, *args.split(), "--db", str(db)]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}  # as most people have it: what a stream refuses stays in its buffer
+    return subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("args", READING)
