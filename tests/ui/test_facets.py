@@ -182,7 +182,7 @@ async def test_a_blank_value_is_shown_and_set_directly(qtbot, until):
         await until(lambda: counts(panel, Facet.KIND) == {"Learning": "1"})
 
 
-async def test_values_with_empty_segments_are_one_row_each(qtbot, until):  # cases E3
+async def test_values_with_empty_segments_are_one_row_each(qtbot, until):
     sources = [SourceRef(kind=SourceKind.FILE, id=id) for id in ("::a::b", ":x", "a:b")]
     items = [learning(f"item {at}", source=source, folder="//a//b") for at, source in enumerate(sources)]
     async with showing(qtbot, await filled(items)) as panel:

@@ -72,7 +72,7 @@ def test_a_node_on_the_way_has_a_row_without_items():
     }
 
 
-def test_a_node_can_hold_items_and_children():  # cases E5
+def test_a_node_can_hold_items_and_children():
     model = model_of({"team:a": 4, "team:a/agent:b": 3})
     assert rows(model)["team:a"] == ("4", "7")
     assert "4 items here, 7 with everything below" in tip_of(model, "team:a")
@@ -97,13 +97,13 @@ def test_a_sandbox_in_a_sandbox_is_one_again():
     assert model.node(Namespace.parse("service:s")).all == 1
 
 
-def test_nodes_sort_by_segments_not_by_joined_text():  # cases E6: "-" comes before "/"
+def test_nodes_sort_by_segments_not_by_joined_text():  # "-" comes before "/"
     model = model_of({"team:A-1": 1, "team:A/agent:1": 1, "team:A": 1})
     assert [str(name) for name in model.names()] == ["root", "team:A", "team:A/agent:1", "team:A-1"]
     assert model.index_of(Namespace.parse("team:A/agent:1")).parent().data() == "team:A"
 
 
-def test_a_label_comes_from_the_segment_itself():  # cases E4
+def test_a_label_comes_from_the_segment_itself():
     model = model_of({"team:2016/agent:01/user:2016": 1, "team:Develop/agent:el": 1})
     assert model.index_of(Namespace.parse("team:2016/agent:01")).data() == "agent:01"
     assert model.index_of(Namespace.parse("team:2016/agent:01/user:2016")).data() == "user:2016"
