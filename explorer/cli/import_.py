@@ -13,8 +13,7 @@ from typing import BinaryIO
 from explorer.cli.options import opened
 from explorer.cli.output import Console, plural, size_text
 from explorer.contract import ConfigError
-from explorer.transfer import BadLine, FileError, ImportProgress, import_jsonl
-from explorer.transfer.errors import why
+from explorer.transfer import BadLine, ImportProgress, import_jsonl, open_source
 
 HELP = "put the items of a JSONL file into a memory"
 DESCRIPTION = """\
@@ -36,7 +35,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
     done = ImportProgress()
     with contextlib.ExitStack() as files:
         # Before the memory is opened: a misspelt name must not leave an empty database behind.
-        source = _standard_input() if args.file == "-" else files.enter_context(_open(Path(args.file)))
+        source = _standard_input() if args.file == "-" else files.enter_context(open_source(Path(args.file)))
         async with (
             opened(args, read_only=False) as memory,
             contextlib.aclosing(import_jsonl(memory.engine, source, strict=args.strict)) as progress,
@@ -61,13 +60,6 @@ def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise ConfigError("there is no standard input to read; name a file")
     return sys.stdin.buffer
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {why(error)}") from error
 
 
 def _counts(done: ImportProgress) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from explorer.contract.wire import to_unicode
-from explorer.transfer.errors import FileError, why
+from explorer.engines.os_errors import why
+from explorer.transfer.errors import FileError
 from explorer.transfer.lines import write_all
 
 _PROGRESS_EVERY_S = 0.2

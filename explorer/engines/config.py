@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from explorer.contract import ConfigError, Unauthorized, is_blank, wire
 from explorer.contract.model import Flag, Model, Text, reason, trimmed
+from explorer.engines.os_errors import lowered, why
 
 if TYPE_CHECKING:
     from explorer.contract import MemoryEngine
@@ -76,7 +77,7 @@ class MemoryConfig(Model):
         try:
             value = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"the config is not TOML: {_lowered(str(error))}") from None
+            raise ConfigError(f"the config is not TOML: {lowered(str(error))}") from None
         return cls._read(value)
 
     @classmethod
@@ -97,7 +98,7 @@ class MemoryConfig(Model):
         except ValueError as error:
             raise ConfigError(f"cannot read {path}: its name holds a NUL character") from error
         except OSError as error:
-            raise ConfigError(f"cannot read {path}: {_lowered(error.strerror or type(error).__name__)}") from error
+            raise ConfigError(f"cannot read {path}: {why(error)}") from error
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -118,10 +119,6 @@ class MemoryConfig(Model):
         except ValidationError as error:
             # `from None`: pydantic's own text quotes the value, which may be a key put in the wrong place.
             raise ConfigError(f"the config does not fit: {reason(error)}") from None
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 class BearerSource(Protocol):

@@ -30,6 +30,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, Unavailable, is_blank
 from explorer.contract.model import Model, Text, reason
 from explorer.engines.config import EngineSettings, StaticCredential
+from explorer.engines.os_errors import why
 from explorer.engines.registry import check_endpoint
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class ConnectionStore:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise ConfigError(f"cannot read the saved connections at {self.path}: {_why(error)}") from error
+            raise ConfigError(f"cannot read the saved connections at {self.path}: {why(error)}") from error
         try:
             value = json.loads(raw.decode("utf-8-sig"))
         except (ValueError, RecursionError):
@@ -220,13 +221,13 @@ class ConnectionStore:
                 number += 1
                 continue
             except OSError as error:
-                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {_why(error)}") from error
+                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {why(error)}") from error
             try:
                 os.replace(self.path, aside)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     aside.unlink()
-                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {_why(error)}") from error
+                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {why(error)}") from error
             return aside
 
     def _known(self, entries: list[Any]) -> list[SavedConnection]:
@@ -262,7 +263,7 @@ class ConnectionStore:
             temporary = None
             _sync_folder(self.path.parent)
         except OSError as error:
-            raise ConfigError(f"cannot write the saved connections to {self.path}: {_why(error)}") from error
+            raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
         finally:
             if temporary is not None:
                 with contextlib.suppress(OSError):
@@ -276,7 +277,7 @@ class ConnectionStore:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise ConfigError(f"cannot write the saved connections to {self.path}: {_why(error)}") from error
+            raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
         try:
             deadline = time.monotonic() + _LOCK_WAIT_S
             while not _try_lock(handle):
@@ -323,11 +324,6 @@ else:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-
-
-def _why(error: OSError) -> str:
-    text = error.strerror or type(error).__name__
-    return text[:1].lower() + text[1:]
 
 
 def _places(entries: list[Any], name: str) -> list[int]:

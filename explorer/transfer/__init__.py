@@ -5,7 +5,7 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.errors import FileError
 from explorer.transfer.exporting import ExportProgress, export_jsonl
-from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl
+from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "ImportProgress",
     "export_jsonl",
     "import_jsonl",
+    "open_source",
     "sandbox_roots",
 ]

@@ -24,7 +24,8 @@ from explorer.contract import (
     Reach,
     dump_item,
 )
-from explorer.transfer.errors import FileError, why
+from explorer.engines.os_errors import why
+from explorer.transfer.errors import FileError
 from explorer.transfer.lines import write_all
 from explorer.transfer.sandboxes import sandbox_roots
 

@@ -18,7 +18,8 @@ from explorer.contract import (
     TinyMemoryError,
     parse_item,
 )
-from explorer.transfer.errors import FileError, why
+from explorer.engines.os_errors import why
+from explorer.transfer.errors import FileError
 from explorer.transfer.lines import LineReader
 
 _BATCH_BYTES = 8 << 20
@@ -69,7 +70,7 @@ async def import_jsonl(
     """
     with contextlib.ExitStack() as stack:
         if isinstance(source, (str, Path)):
-            stream: BinaryIO = stack.enter_context(await asyncio.to_thread(_open, Path(source)))
+            stream: BinaryIO = stack.enter_context(await asyncio.to_thread(open_source, Path(source)))
             name = str(source)
         else:
             stream, name = source, str(getattr(source, "name", "the input"))
@@ -108,7 +109,8 @@ async def import_jsonl(
             yield done
 
 
-def _open(path: Path) -> BinaryIO:
+def open_source(path: Path) -> BinaryIO:
+    """The file to import from. Raises FileError where it cannot be read."""
     try:
         return path.open("rb")
     except (OSError, ValueError) as error:

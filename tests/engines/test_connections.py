@@ -33,27 +33,9 @@ from explorer.engines import (
     StaticCredential,
     find_credential,
 )
+from tests.engines.keyrings import MemoryKeyring
 
 KEY = "sk-live-0123456789"
-
-
-class MemoryKeyring(KeyringBackend):
-    """Keeps keys in memory, as a system's keyring keeps them."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 class LockedKeyring(MemoryKeyring):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -68,6 +68,15 @@ def type_path(qtbot: QtBot, dialog: QFileDialog, path: Path) -> None:
     assert isinstance(edit, QLineEdit)
     edit.setText(str(path))
     qtbot.keyClick(edit, Qt.Key.Key_Return)
+
+
+async def choose(qtbot: QtBot, until: Until, action: QAction, path: Path) -> None:
+    """Trigger an action that asks for a file, and give it this one."""
+    action.trigger()
+    await until(lambda: dialog_of(QFileDialog) is not None)
+    dialog = dialog_of(QFileDialog)
+    assert dialog is not None
+    type_path(qtbot, dialog, path)
 
 
 async def test_a_first_run_opens_the_sample(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -160,11 +169,7 @@ async def test_importing_says_what_went_in_and_what_did_not(qtbot: QtBot, tmp_pa
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
-        program.window.import_action.trigger()
-        await until(lambda: dialog_of(QFileDialog) is not None)
-        dialog = dialog_of(QFileDialog)
-        assert dialog is not None
-        type_path(qtbot, dialog, lines)
+        await choose(qtbot, until, program.window.import_action, lines)
         await until(lambda: is_idle(program) and rows(program) == 2)
         said = program.window.error_banner.sentence
         assert "1 item stored, 1 held already, 1 line refused" in said
@@ -176,11 +181,7 @@ async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: P
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
-        program.window.export_action.trigger()
-        await until(lambda: dialog_of(QFileDialog) is not None)
-        dialog = dialog_of(QFileDialog)
-        assert dialog is not None
-        type_path(qtbot, dialog, out)
+        await choose(qtbot, until, program.window.export_action, out)
         await until(lambda: is_idle(program) and out.exists())
         assert sorted(out.read_text().splitlines()) == sorted(dump_item(learning(text)) for text in ("one", "two"))
         assert str(out) in program.window.error_banner.sentence
@@ -193,11 +194,7 @@ async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_pa
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
-        program.window.import_action.trigger()
-        await until(lambda: dialog_of(QFileDialog) is not None)
-        dialog = dialog_of(QFileDialog)
-        assert dialog is not None
-        type_path(qtbot, dialog, lines)
+        await choose(qtbot, until, program.window.import_action, lines)
         await until(lambda: program.window.job_label.text() and rows(program))
         program.window.connection_chosen.emit("sample")
         await until(lambda: dialog_of(QMessageBox) is not None)
@@ -217,11 +214,7 @@ async def test_an_export_never_replaces_the_open_memory(qtbot: QtBot, tmp_path: 
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
-        program.window.export_action.trigger()
-        await until(lambda: dialog_of(QFileDialog) is not None)
-        dialog = dialog_of(QFileDialog)
-        assert dialog is not None
-        type_path(qtbot, dialog, path)
+        await choose(qtbot, until, program.window.export_action, path)
         await until(lambda: is_idle(program))
         assert "is the memory that is open" in program.window.error_banner.sentence
         program.window.refresh()
@@ -237,11 +230,7 @@ async def test_an_export_replaces_a_file_only_when_told_to(qtbot: QtBot, tmp_pat
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
         for answer, content in (("Cancel", "precious"), ("Replace it", dump_item(learning("one")) + "\n")):
-            program.window.export_action.trigger()
-            await until(lambda: dialog_of(QFileDialog) is not None)
-            dialog = dialog_of(QFileDialog)
-            assert dialog is not None
-            type_path(qtbot, dialog, out)
+            await choose(qtbot, until, program.window.export_action, out)
             await until(lambda: dialog_of(QMessageBox) is not None)
             box = dialog_of(QMessageBox)
             assert box is not None
@@ -257,11 +246,7 @@ async def test_an_export_says_what_stayed_in_sandboxes(qtbot: QtBot, tmp_path: P
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=tmp_path / "a.db"))
         await until(lambda: is_idle(program))
-        program.window.export_action.trigger()
-        await until(lambda: dialog_of(QFileDialog) is not None)
-        dialog = dialog_of(QFileDialog)
-        assert dialog is not None
-        type_path(qtbot, dialog, tmp_path / "out.jsonl")
+        await choose(qtbot, until, program.window.export_action, tmp_path / "out.jsonl")
         await until(lambda: is_idle(program))
         assert "1 item in sandboxes not among them" in program.window.error_banner.sentence
 

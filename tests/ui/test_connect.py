@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import keyring
-import keyring.backend
 import keyring.backends.null
 import keyring.errors
 import pytest
@@ -28,6 +27,7 @@ from explorer.engines import (
 from explorer.ui.dialogs.connect import ConnectDialog, EngineCard
 from explorer.ui.dialogs.key import KeyDialog
 from tests.conftest import Until
+from tests.engines.keyrings import MemoryKeyring
 from tests.fakes import FakeEngine, learning
 
 KEY = "sk-test-0123456789"
@@ -41,23 +41,6 @@ HOSTED = EngineDescriptor(
     default_endpoint="https://memory.example",
     fetch_modes=[FetchMode.HYBRID],
 )
-
-
-class MemoryKeyring(keyring.backend.KeyringBackend):
-    priority = 1  # type: ignore[assignment]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 @pytest.fixture

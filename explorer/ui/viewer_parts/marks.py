@@ -17,13 +17,9 @@ def _ranges(codes: set[int]) -> str:
 
 # Beside what `MARKS` names: variation selectors, halves of surrogate pairs, and code points that Qt's documents keep
 # for themselves (the object sign, and the noncharacters by which they begin and end their frames).
-_CODES = {ord(char) for char in MARKS} | (set(range(0x20)) - {0x09, 0x0A}) | {0xFFFC, 0xFFFE, 0xFFFF}
+_CODES = {ord(char) for char in MARKS} | {0xFFFC, 0xFFFE, 0xFFFF}
 _CODES |= {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0), *range(0xD800, 0xE000), *range(0xFDD0, 0xFDF0)}
 _HIDDEN = re.compile(f"[{_ranges(_CODES)}]")
-_CONTROL_LIST = (
-    "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
-)
-_CONTROL_NAMES = _CONTROL_LIST.split()
 _LOOKS_AROUND = 2  # characters on each side of a joiner that say whether it joins
 
 
@@ -50,8 +46,6 @@ def marked(text: str) -> str:
 
 def _name(text: str, at: int) -> str | None:
     char = text[at]
-    if char < " ":
-        return _CONTROL_NAMES[ord(char)]
     around = text[max(0, at - _LOOKS_AROUND) : at + _LOOKS_AROUND + 1]
     if (name := mark_at(around, min(at, _LOOKS_AROUND))) is not None:
         return name
