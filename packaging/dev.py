@@ -171,7 +171,7 @@ def install(checkout: Checkout, work: str) -> None:
         make_venv(checkout.venv)
     try:
         if work != "project":
-            say("set-up: installing the locked packages (the first time some 150 MB are downloaded)")
+            say("set-up: installing the locked packages (the first time some 160 MB are downloaded)")
             pip(checkout, "install", "--require-hashes", "--only-binary=:all:", "-r", str(checkout.root / DEV_LOCK))
         say("set-up: installing the project itself")
         # Without build isolation the build backend is the locked one, and nothing is downloaded.

@@ -15,6 +15,15 @@ from explorer.contract.errors import (
     Unavailable,
     Unsupported,
 )
+from explorer.contract.explain import (
+    HALF_LIFE_DAYS,
+    PROFILES,
+    ExplainedHit,
+    ExplainedPage,
+    RetrievalScoreBreakdown,
+    WeightProfile,
+    freshness,
+)
 from explorer.contract.facets import Facet, FacetBucket, rank_buckets
 from explorer.contract.items import (
     Conversation,
@@ -69,6 +78,7 @@ from explorer.contract.query import (
     Hit,
     ListPage,
     ListRequest,
+    Passage,
     RecallAnswer,
     RecallRequest,
     StoreOptions,
@@ -77,11 +87,14 @@ from explorer.contract.query import (
     Wait,
     check_batch,
 )
+from explorer.contract.timeline import Histogram, HistogramBar, HistogramRequest, TimeUnit
 from explorer.contract.timestamp import Timestamp
 from explorer.contract.wire import to_unicode
 
 __all__ = [
+    "HALF_LIFE_DAYS",
     "MAX_STORE_MANY",
+    "PROFILES",
     "ActorRef",
     "BeliefsRequest",
     "Citation",
@@ -98,6 +111,8 @@ __all__ = [
     "EngineHealth",
     "EraseReport",
     "EraseRequest",
+    "ExplainedHit",
+    "ExplainedPage",
     "ExplorePage",
     "ExploreRequest",
     "ExportPage",
@@ -110,6 +125,9 @@ __all__ = [
     "ForgetReport",
     "ForgetTarget",
     "GetRequest",
+    "Histogram",
+    "HistogramBar",
+    "HistogramRequest",
     "Hit",
     "InvalidRequest",
     "ItemId",
@@ -123,9 +141,11 @@ __all__ = [
     "MetaFilter",
     "Namespace",
     "NotFound",
+    "Passage",
     "Reach",
     "RecallAnswer",
     "RecallRequest",
+    "RetrievalScoreBreakdown",
     "Role",
     "Segment",
     "SegmentKind",
@@ -135,6 +155,7 @@ __all__ = [
     "StoreOptions",
     "StoreReceipt",
     "TimeHint",
+    "TimeUnit",
     "Timestamp",
     "TinyMemoryError",
     "ToolCallRef",
@@ -144,10 +165,12 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Wait",
+    "WeightProfile",
     "admitted_by",
     "check_batch",
     "dump_item",
     "explore_by_listing",
+    "freshness",
     "get_by_listing",
     "get_items_by_export",
     "holds_phone_number",

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import date
 from typing import TypeVar
 
 from explorer.contract.errors import InvalidRequest, Unsupported
+from explorer.contract.explain import ExplainedPage
 from explorer.contract.facets import Facet, rank_buckets
 from explorer.contract.items import ItemId, StoreItem
 from explorer.contract.meta import MetaFilter
@@ -44,6 +47,8 @@ from explorer.contract.query import (
     StoreReceipt,
     check_batch,
 )
+from explorer.contract.timeline import Histogram, HistogramRequest, day_of
+from explorer.contract.timestamp import zone_named
 
 # `MemoryEngine.list` hides the built-in of that name inside the class body.
 T = TypeVar("T")
@@ -117,6 +122,10 @@ class MemoryEngine(ABC):
             uncut=True,
         )
 
+    async def histogram(self, req: HistogramRequest) -> Histogram:
+        """The items that match, counted over time. Not in memory-v2: an engine that counts by itself overrides it."""
+        return await histogram_by_listing(self, req)
+
     async def get(self, req: GetRequest) -> Listed[Hit]:
         """The items named, whole, in the order asked, each once; unknown or out-of-reach ids are left out."""
         return await get_by_listing(self, req)
@@ -178,6 +187,11 @@ class MemoryEngine(ABC):
         req.check()
         return []
 
+    async def fetch_explained(self, req: FetchRequest) -> ExplainedPage:
+        """As `fetch`, and why each hit is where it is. Not in memory-v2; Unsupported where the engine does not know."""
+        req.check()
+        raise Unsupported(f"engine `{self.descriptor().id}` does not explain its scores")
+
     def refuse_undeclared(self, mode: FetchMode) -> None:
         """Raise Unsupported for a mode that the descriptor does not list."""
         if mode not in self.descriptor().fetch_modes:
@@ -208,23 +222,15 @@ async def _count_listing(engine: MemoryEngine, reqs: list[ExploreRequest], *, un
     filter, scan_limit = reqs[0].filter, reqs[0].scan_limit
     counts: list[Counter[str]] = [Counter() for _ in reqs]
     missing = [0] * len(reqs)
-    total = 0
-    cursor: str | None = None
-    seen: set[str] = set()
-    while True:
-        size = min(_PAGE, scan_limit - total)
-        page = await engine.list(ListRequest(filter=filter, limit=size, cursor=cursor))
-        total += len(page.items)
+    total, is_cut = 0, False
+    async for hits, has_more in _listed(engine, filter, scan_limit):
+        is_cut = has_more
+        total += len(hits)
         for position, req in enumerate(reqs):
-            for hit in page.items:
+            for hit in hits:
                 values = req.facet.values(hit.kind, hit.meta)
                 missing[position] += not values
                 counts[position].update(values)
-        cursor = page.next_cursor
-        # A cursor met before comes from a broken engine; following it would count forever.
-        if cursor is None or total >= scan_limit or cursor in seen:
-            break
-        seen.add(cursor)
     pages = []
     for req, count, without in zip(reqs, counts, missing, strict=True):
         buckets, more = rank_buckets(count, len(count) if uncut else req.limit)
@@ -235,10 +241,41 @@ async def _count_listing(engine: MemoryEngine, reqs: list[ExploreRequest], *, un
                 total=total,
                 missing=without,
                 more_buckets=more,
-                truncated=cursor is not None,
+                truncated=is_cut,
             )
         )
     return pages
+
+
+async def histogram_by_listing(engine: MemoryEngine, req: HistogramRequest) -> Histogram:
+    """Count over time over pages of `list`, at most `req.scan_limit` items."""
+    req.check()
+    zone = zone_named(req.zone)
+    days: Counter[date] = Counter()
+    undated, is_cut = 0, False
+    async for hits, has_more in _listed(engine, req.filter, req.scan_limit):
+        is_cut = has_more
+        moments = [hit.meta.observed_at for hit in hits]
+        undated += moments.count(None)
+        days.update(day_of(moment, zone) for moment in moments if moment is not None)
+    return Histogram.of_days(req, days, undated=undated, truncated=is_cut)
+
+
+async def _listed(engine: MemoryEngine, filter: MetaFilter, scan_limit: int) -> AsyncIterator[tuple[Listed[Hit], bool]]:
+    """The pages of a listing up to `scan_limit` items, each with whether the listing goes on after it."""
+    total = 0
+    cursor: str | None = None
+    seen: set[str] = set()
+    while True:
+        size = min(_PAGE, scan_limit - total)
+        page = await engine.list(ListRequest(filter=filter, limit=size, cursor=cursor))
+        total += len(page.items)
+        cursor = page.next_cursor
+        yield page.items, cursor is not None
+        # A cursor met before comes from a broken engine; following it would count forever.
+        if cursor is None or total >= scan_limit or cursor in seen:
+            return
+        seen.add(cursor)
 
 
 async def get_by_listing(engine: MemoryEngine, req: GetRequest) -> list[Hit]:

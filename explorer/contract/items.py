@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from explorer.contract import wire
 from explorer.contract.errors import InvalidRequest
-from explorer.contract.meta import ItemKind, MemoryMeta, ToolCallRef
+from explorer.contract.meta import NO_IDENTITY, ItemKind, MemoryMeta, ToolCallRef
 from explorer.contract.model import F32, Model, Text, is_blank, reason
 from explorer.contract.timestamp import Timestamp
 
@@ -63,9 +63,18 @@ class StoreItem(Model):
         return None
 
     def fingerprint(self) -> ItemId:
-        """The item's id: the first 20 bytes, in hex, of the SHA-256 of its wire form without `observed_at`."""
-        bare = self.model_copy(update={"meta": self.meta.of_identity()})
-        return ItemId(hashlib.sha256(bare.model_dump_json().encode("utf-8")).digest()[:20].hex())
+        """The item's id: the first 20 bytes, in hex, of the SHA-256 of its wire form without what is no part of it."""
+        id, _ = self.written()
+        return id
+
+    def written(self) -> tuple[ItemId, bytes]:
+        """The item's id and its wire form in UTF-8, which have most of the work in common."""
+        form = self.model_dump(mode="json", by_alias=True)
+        meta = form.pop("meta")  # the last key of each kind
+        begin = wire.dumps(form).removesuffix("}") + ',"meta":'
+        bare = {name: value for name, value in meta.items() if name not in NO_IDENTITY}
+        hashed = hashlib.sha256(f"{begin}{wire.dumps(bare)}}}".encode()).digest()
+        return ItemId(hashed[:20].hex()), f"{begin}{wire.dumps(meta)}}}".encode()
 
 
 class DocumentBody(Model):

@@ -85,9 +85,9 @@ class MemoryMeta(Model):
     """False asks an engine to derive nothing from the item."""
     observed_actor: ActorRef | None = None
 
-    def of_identity(self) -> MemoryMeta:
-        """This metadata without what does not make an item another item: when and by whom it was seen."""
-        return self.model_copy(update={"observed_at": None, "observed_actor": None})
+
+NO_IDENTITY = ("observed_at", "observed_actor")
+"""Metadata that does not make an item another item: when and by whom it was seen."""
 
 
 class MetaFilter(Model):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from pydantic import Field, GetCoreSchemaHandler
@@ -108,6 +109,7 @@ class Namespace:
             raise InvalidRequest(f"a namespace nests at most {MAX_DEPTH} deep")
 
     @classmethod
+    @lru_cache(maxsize=1024)  # items share few nodes, and parsing one takes longer than the rest of its metadata
     def parse(cls, text: str) -> Namespace:
         text = trimmed(text)
         if text in ("", "root"):

@@ -9,7 +9,6 @@ import re
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -19,7 +18,7 @@ from explorer.contract.items import AnyItem, ItemId, StoreItem
 from explorer.contract.meta import ItemKind, MemoryMeta, MetaFilter
 from explorer.contract.model import F32, Count, Flag, Model, Text, is_blank
 from explorer.contract.namespace import Reach
-from explorer.contract.timestamp import Timestamp
+from explorer.contract.timestamp import Timestamp, zone_named
 
 MAX_STORE_MANY = 100
 MAX_GET_IDS = 200
@@ -58,17 +57,13 @@ class TimeHint(Model):
     def check(self) -> None:
         if self.from_ > self.to:
             raise InvalidRequest("a time hint must not end before it begins")
-        if self.zone is not None:
-            try:
-                ZoneInfo(self.zone)
-            except (KeyError, ValueError, OSError) as error:
-                raise InvalidRequest(f"`{self.zone}` is not a known time zone") from error
+        zone_named(self.zone)
 
     def covers(self, observed_at: Timestamp | None) -> bool:
         if observed_at is None:
             return False
         try:
-            day = observed_at.astimezone(ZoneInfo(self.zone or "UTC")).date()
+            day = observed_at.astimezone(zone_named(self.zone)).date()
         except OverflowError:
             return False  # in that zone it is a day before the year 1 or after 9999, which no hint can name
         return self.from_ <= day <= self.to
@@ -112,12 +107,21 @@ class RecallRequest(Model):
             self.refers_to.check()
 
 
+class Passage(Model):
+    """A piece of an item: the characters `start` to `stop` (not included) of its rendered text. Not in memory-v2."""
+
+    start: Count
+    stop: Count
+
+
 class Citation(Model):
     id: ItemId
     kind: ItemKind
     snippet: Text
     meta: MemoryMeta
     score: F32 | None = None
+    place: Passage | None = Field(default=None, exclude=True)
+    """Where in the item the snippet stands; this program's own, so not on the wire."""
 
 
 class RecallAnswer(Model):

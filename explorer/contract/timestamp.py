@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any, SupportsIndex
+from zoneinfo import ZoneInfo
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
+
+from explorer.contract.errors import InvalidRequest
 
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
@@ -55,7 +58,7 @@ class Timestamp(datetime):
         if found is None:
             raise ValueError("a time must be written like 2026-10-04T09:30:00Z, with its offset")
         *parts, fraction, utc, sign, hours, minutes = found.groups()
-        nanoseconds = int((fraction or "")[:9].ljust(9, "0"))
+        nanoseconds = int(fraction[:9].ljust(9, "0")) if fraction else 0
         zone: tzinfo = UTC
         if not utc:
             if int(hours) > 23 or int(minutes) > 59:
@@ -63,21 +66,8 @@ class Timestamp(datetime):
             offset = timedelta(hours=int(hours), minutes=int(minutes))
             zone = timezone(-offset if sign == "-" else offset)
         year, month, day, hour, minute, second = map(int, parts)
-        try:
-            at = datetime(year, month, day, hour, minute, second, nanoseconds // 1000, zone).astimezone(UTC)
-        except OverflowError:
-            raise ValueError("a time must lie in the years 1 to 9999 in UTC") from None
-        return cls(
-            at.year,
-            at.month,
-            at.day,
-            at.hour,
-            at.minute,
-            at.second,
-            at.microsecond,
-            UTC,
-            nanosecond=nanoseconds % 1000,
-        )
+        microsecond, nanosecond = divmod(nanoseconds, 1000)
+        return cls.of(cls(year, month, day, hour, minute, second, microsecond, zone, nanosecond=nanosecond))
 
     @classmethod
     def now_utc(cls) -> Timestamp:
@@ -170,3 +160,13 @@ def _key(moment: date) -> tuple[datetime, int]:
     if isinstance(moment, datetime):
         return moment, 0
     raise TypeError(f"a time has no order with a {type(moment).__name__}")
+
+
+def zone_named(name: str | None) -> tzinfo:
+    """The time zone of an IANA name, UTC for None. Raises InvalidRequest for a name that is not known."""
+    if name is None:
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise InvalidRequest(f"`{name}` is not a known time zone") from error

@@ -47,6 +47,13 @@ class EngineSettings(Model):
     """The file of the embedded engine, or the folder of a v1 workspace. This program's own; takes a Path too."""
     read_only: Flag | None = None
     """Whether nothing may be written, not even a missing file. This program's own."""
+    profile: Text | None = None
+    """Named weights of ranked reads; unset is the engine's own. The engine checks it. This program's own."""
+    embedding_endpoint: Text | None = Field(default=None, repr=False)  # as `endpoint`
+    """Base URL of an OpenAI-compatible embeddings API, such as http://localhost:11434/v1; unset or blank is the model
+    on this computer. The credential is for it. This program's own."""
+    embedding_model: Text | None = None
+    """The model to ask that endpoint for; "none" is no search by meaning at all. This program's own."""
 
     def endpoint_or(self, default: str | None) -> str | None:
         """The endpoint, trimmed; `default` where it is unset or blank."""

@@ -28,10 +28,10 @@ import platformdirs
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, Unavailable, is_blank
-from explorer.contract.model import Model, Text, reason
+from explorer.contract.model import Model, Text, reason, trimmed
 from explorer.engines.config import EngineSettings, StaticCredential
 from explorer.engines.os_errors import why
-from explorer.engines.registry import check_endpoint
+from explorer.engines.registry import check_endpoint, check_url
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
@@ -352,6 +352,8 @@ def _refuse_secrets(connection: SavedConnection) -> None:
     endpoint = settings.endpoint_or(None)
     if endpoint is not None:
         check_endpoint(connection.engine, endpoint)
+    if embedding_endpoint := trimmed(settings.embedding_endpoint or ""):
+        check_url("the embedding endpoint", embedding_endpoint)
 
 
 class KeyStore:

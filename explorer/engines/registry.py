@@ -202,7 +202,7 @@ def _check(descriptor: EngineDescriptor, settings: EngineSettings, credential: E
         raise ConfigError(f"memory engine `{id}` needs a credential; give the key of your account when you connect")
     if endpoint is not None:
         check_endpoint(id, endpoint)
-        if has_key and not _is_private(endpoint):
+        if has_key and not is_private(endpoint):
             raise ConfigError(
                 f"memory engine `{id}` would send its key unencrypted; use an https:// endpoint, "
                 "or http:// only for a server on this computer"
@@ -212,11 +212,16 @@ def _check(descriptor: EngineDescriptor, settings: EngineSettings, credential: E
 
 
 def check_endpoint(id: str, endpoint: str) -> None:
+    """Raise ConfigError as `check_url` does for the endpoint of an engine."""
+    check_url(f"the endpoint of memory engine `{id}`", endpoint)
+
+
+def check_url(what: str, endpoint: str) -> None:
     """Raise ConfigError where `endpoint` is not an http(s) URL with a host and without a secret in it.
 
-    The text never quotes it: people paste keys into the wrong field.
+    The text calls it `what` and never quotes it: people paste keys into the wrong field.
     """
-    wanted = f"the endpoint of memory engine `{id}` must be"
+    wanted = f"{what} must be"
     try:
         url = urlsplit(endpoint)
         host, _ = url.hostname, url.port  # both raise for what they cannot read
@@ -231,7 +236,7 @@ def check_endpoint(id: str, endpoint: str) -> None:
         raise ConfigError(f"{wanted} without anything after `?` or `#`; give a key apart from it when you connect")
 
 
-def _is_private(endpoint: str) -> bool:
+def is_private(endpoint: str) -> bool:
     """Whether what is sent there is encrypted or stays on this computer."""
     url = urlsplit(endpoint)
     if url.scheme == "https":

@@ -147,7 +147,7 @@ def test_wrong_usage_is_two(
 
 def test_help_and_version_are_fine(run: Run) -> None:
     assert run("--version").out.startswith("tinymemory ")
-    for command in ("import", "export", "facets", "list", "get", "namespaces"):
+    for command in ("import", "export", "facets", "list", "get", "namespaces", "check"):
         ran = run(command, "--help")
         assert (ran.status, ran.err) == (0, "")
         assert "Exit status: 0" in ran.out

@@ -128,6 +128,7 @@ def test_error_does_not_quote_a_key_in_the_wrong_place() -> None:
 def test_settings_do_not_print_header_values() -> None:
     assert KEY not in repr(EngineSettings(headers={"X-Proxy": KEY}))
     assert KEY not in repr(EngineSettings(endpoint=f"https://me:{KEY}@memory.example.com"))
+    assert KEY not in repr(EngineSettings(embedding_endpoint=f"https://me:{KEY}@memory.example.com"))
 
 
 def test_config_builds_the_engine_it_names(tmp_path: Path) -> None:

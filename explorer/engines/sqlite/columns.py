@@ -1,7 +1,7 @@
 """The items' fields in memory: columns of dictionary codes that filters, counts and orders run over.
 
 A row is an arrival number; rows of removed items stay as holes. The file's `fac` and `dict` tables are the truth, and
-`sync` brings the columns to what a snapshot of the file holds.
+`sync` brings the columns to what a snapshot of the file holds. Strings stay in the file until they are asked for.
 """
 
 from __future__ import annotations
@@ -9,26 +9,31 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from explorer.contract import InvalidRequest, Namespace
+from explorer.engines.sqlite import segments
 from explorer.engines.sqlite.failures import Contradiction
-from explorer.engines.sqlite.fields import MISSING, RECORD, SINGLE, Field
+from explorer.engines.sqlite.fields import MISSING, SINGLE, Field
 from explorer.engines.sqlite.schema import State
+from explorer.engines.sqlite.segments import FIRST_TAGS, Array, Block, smallest_type
 
-Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_BATCH = 20_000
-_CODE_TYPES = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
+_STRINGS_KEPT = 4_096
+_ASKED_AT_ONCE = 500
+_FEW_TIES = 256
+"""Strings beyond those wanted that are compared one by one, without a rank."""
+_MOST_WALKED = 4_096
+"""Strings that are walked in order, where this may find the wanted ones without ranking all."""
+_RANKED_LATE = 256
+"""New strings, besides a 64th, that may come before all are ranked anew."""
 
 
 class Growing:
-    """A column that grows at its end by doubling; new rows are zero."""
+    """A column that grows at its end, an eighth at a time; new rows are zero."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._held: Array = np.zeros(0, dtype)
@@ -44,78 +49,165 @@ class Growing:
 
     def grow_to(self, size: int) -> None:
         if size > len(self._held):
-            larger = np.zeros(max(size, 2 * len(self._held), 1024), self._held.dtype)
+            # To the very size at first: what is opened to be read need not grow.
+            larger = np.zeros(max(size, len(self._held) + len(self._held) // 8), self._held.dtype)
             larger[: self._size] = self._held[: self._size]
             self._held = larger
-        self._size = size
+        self._size = max(size, self._size)
+
+    def put(self, first: int, values: Array) -> None:
+        """Set the rows from `first` on."""
+        self._held[first : first + len(values)] = values
 
     def append(self, values: Array) -> None:
-        start = self._size
-        self.grow_to(start + len(values))
-        self._held[start : self._size] = values
-
-    def put(self, rows: Rows, values: Array) -> None:
-        self._held[rows] = values
+        held = self._size
+        self.grow_to(held + len(values))
+        self.put(held, values)
 
 
-class CodeColumn(Growing):
-    """Dictionary codes in the smallest type that holds them."""
+class Numbers(Growing):
+    """Numbers from 0, in the smallest type that holds them."""
 
     def __init__(self) -> None:
-        super().__init__(_CODE_TYPES[0])
+        super().__init__(smallest_type(0))
 
-    def put(self, rows: Rows, values: Array) -> None:
-        largest = int(values.max(initial=0))
+    def fit(self, largest: int) -> None:
         if largest > np.iinfo(self._held.dtype).max:
-            wider = next(kind for kind in _CODE_TYPES if largest <= np.iinfo(kind).max)
-            self._held = self._held.astype(wider)
-        super().put(rows, values)
+            self._held = self._held.astype(smallest_type(largest))
+
+    def put(self, first: int, values: Array) -> None:
+        if values.itemsize > self._held.itemsize:
+            self.fit(int(values.max(initial=0)))
+        super().put(first, values)
+
+
+class Tags:
+    """The codes of each row's tags: the first ones in a column each, further ones in a list of pairs."""
+
+    def __init__(self) -> None:
+        self.first = [Numbers() for _ in range(FIRST_TAGS)]
+        """Code 0 where a row has fewer."""
+        self._more_rows = Growing(np.uint32)
+        self._more = Numbers()
+
+    @property
+    def more_rows(self) -> Array:
+        """The rows that have further tags, once for each of them, ascending."""
+        return self._more_rows.values
+
+    @property
+    def more(self) -> Array:
+        """The codes of the further tags."""
+        return self._more.values
+
+    def add(self, start: int, block: Block) -> None:
+        """Set the rows from `start` on, which were not set before."""
+        for column, codes in zip(self.first, block.tags, strict=True):
+            column.put(start, codes)
+        self._more_rows.append(start + block.more_rows.astype(np.int64))
+        self._more.append(block.more_tags)
+
+    def of(self, rows: Rows) -> list[Array]:
+        """The codes of the first tag of each row, then those of the second, and so on; 0 for none."""
+        is_asked = np.zeros(len(self.first[0]), np.bool_)
+        is_asked[rows] = True
+        further = self.more[is_asked.take(self.more_rows)]
+        return [*(column.values.take(rows) for column in self.first), further]
 
 
 class Dictionary:
-    """The strings of one field by code. Code 0 is no value; a code whose string is no longer used reads as ''."""
+    """The strings of one field by code, read from the file as they are asked for. Code 0 is no value."""
 
-    def __init__(self) -> None:
-        self.values: list[str] = [""]
-        self._rank: Array = np.zeros(0, np.uint32)
-        self._namespaces: list[Namespace] = []
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._kept: dict[int, str] = {}
+        self._ranks: Array = np.zeros(0, np.uint32)
+        self.size = 1
+        """Codes that were given out so far; those whose string is no longer used stay as holes."""
 
-    def __len__(self) -> int:
-        return len(self.values)
+    def code(self, conn: sqlite3.Connection, value: str) -> int:
+        """The code of a string, MISSING when no item uses it."""
+        row = conn.execute("SELECT code FROM dict WHERE field = ? AND value = ?", (self._field, value)).fetchone()
+        if row is None:
+            return MISSING
+        if row[0] >= self.size:
+            raise Contradiction(f"a {self._field.name.lower()} has a number that was never given out")
+        return int(row[0])
 
-    def load(self, conn: sqlite3.Connection, field: Field) -> None:
-        """Add the strings of codes not known yet."""
-        found = conn.execute(
-            "SELECT code, value FROM dict WHERE field = ? AND code >= ? ORDER BY code", (field, len(self.values))
+    def strings(self, conn: sqlite3.Connection, codes: Sequence[int]) -> list[str]:
+        """The strings of `codes`, in order. Raises Contradiction where one is missing."""
+        unknown = [code for code in codes if code not in self._kept]
+        if len(self._kept) + len(unknown) > _STRINGS_KEPT:
+            self._kept.clear()
+            unknown = list(codes)
+        for start in range(0, len(unknown), _ASKED_AT_ONCE):
+            asked = unknown[start : start + _ASKED_AT_ONCE]
+            self._kept.update(
+                conn.execute(
+                    f"SELECT code, value FROM dict WHERE field = ? AND code IN ({','.join('?' * len(asked))})",
+                    (self._field, *asked),
+                ).fetchall()
+            )
+        try:
+            return [self._kept[code] for code in codes]
+        except KeyError:
+            raise no_string(self._field) from None
+
+    def smallest(self, conn: sqlite3.Connection, codes: Array, count: int) -> list[int]:
+        """The `count` of `codes`, all of which have strings, whose strings come first, in order."""
+        if len(codes) > _FEW_TIES + count:
+            walked = None if len(self._ranks) else self._first_by_walking(conn, codes, count)
+            if walked is not None:
+                return walked
+            self._rank(conn)
+            # Strings that came since the ranks were made are few: they compete by themselves.
+            is_ranked = codes < len(self._ranks)
+            ranked, late = codes[is_ranked], codes[~is_ranked]
+            if len(ranked) > count:
+                ranked = ranked[np.argpartition(self._ranks[ranked], count - 1)[:count]]
+            codes = np.concatenate([ranked, late])
+        held: list[int] = codes.tolist()
+        pairs = zip(self.strings(conn, held), held, strict=True)
+        return [code for _, code in heapq.nsmallest(count, pairs)]
+
+    def _first_by_walking(self, conn: sqlite3.Connection, codes: Array, count: int) -> list[int] | None:
+        """As `smallest`, by walking all strings in order; None where `codes` are not met soon."""
+        steps = 4 * count * self.size // len(codes) + 64
+        if steps > _MOST_WALKED:
+            return None
+        is_wanted = np.zeros(self.size, np.bool_)
+        is_wanted[codes] = True
+        met = self._in_order(conn, steps)
+        found: list[int] = met[is_wanted[met]][:count].tolist()
+        return found if len(found) == count else None
+
+    def _rank(self, conn: sqlite3.Connection) -> None:
+        """Bring the ranks of the strings near to what the file holds."""
+        if self.size - len(self._ranks) <= _RANKED_LATE + len(self._ranks) // 64:
+            return
+        codes = self._in_order(conn, self.size)
+        self._ranks = np.zeros(self.size, np.uint32)
+        self._ranks[codes] = np.arange(len(codes), dtype=np.uint32)
+
+    def _in_order(self, conn: sqlite3.Connection, count: int) -> Array:
+        """The codes of the `count` first strings, in order."""
+        ordered = "SELECT code FROM dict WHERE field = ? AND code < ? ORDER BY value LIMIT ?"
+        return _numbers(conn, f"SELECT group_concat(code) FROM ({ordered})", (self._field, self.size, count))
+
+    def below(self, conn: sqlite3.Connection, folder: str) -> Array:
+        """The codes of the strings that begin with `folder` and a slash."""
+        codes = _numbers(
+            conn,
+            "SELECT group_concat(code) FROM dict WHERE field = ? AND value >= ? AND value < ?",
+            (self._field, folder + "/", folder + "0"),  # 0 is the character after the slash
         )
-        for code, value in found:
-            self.values += [""] * (code - len(self.values))
-            self.values.append(value)
+        return codes[codes < self.size]
 
-    def smallest(self, codes: Array, count: int) -> list[int]:
-        """The `count` of `codes` whose strings come first, in order."""
-        if len(codes) <= 4 * count + 64:
-            return heapq.nsmallest(count, codes.tolist(), key=self.values.__getitem__)
-        new = len(self.values) - len(self._rank)
-        if new > 256 + len(self._rank) // 16:
-            order = sorted(range(len(self.values)), key=self.values.__getitem__)
-            self._rank = np.zeros(len(order), np.uint32)
-            self._rank[order] = np.arange(len(order), dtype=np.uint32)
-        # Strings that came since the ranks were made are few: they compete by themselves.
-        ranked = codes[codes < len(self._rank)]
-        if len(ranked) > count:
-            ranked = ranked[np.argpartition(self._rank[ranked], count - 1)[:count]]
-        late = codes[codes >= len(self._rank)]
-        return heapq.nsmallest(count, [*ranked.tolist(), *late.tolist()], key=self.values.__getitem__)
 
-    def namespaces(self) -> Sequence[Namespace]:
-        """The strings as nodes; code 0 and unused codes read as the root."""
-        for text in self.values[len(self._namespaces) :]:
-            try:
-                self._namespaces.append(Namespace.parse(text))
-            except InvalidRequest as error:
-                raise Contradiction(f"it names a node that is none ({error.text})") from error
-        return self._namespaces
+def _numbers(conn: sqlite3.Connection, query: str, values: Sequence[object]) -> Array:
+    """What a query that joins numbers to one text finds; a row of its own for each would take three times as long."""
+    (text,) = conn.execute(query, values).fetchone()
+    return np.fromstring(text or "", np.int64, sep=",")
 
 
 class Columns:
@@ -132,16 +224,16 @@ class Columns:
         self.uid = b""
         self.generation = -1
         self.alive = Growing(np.bool_)
-        self.codes: dict[Field, CodeColumn] = {field: CodeColumn() for field in SINGLE}
+        self.codes: dict[Field, Numbers] = {field: Numbers() for field in SINGLE}
         self.seconds = Growing(np.int64)
-        self.nanoseconds = Growing(np.uint32)
-        self.lengths = Growing(np.uint32)
-        self.tag_rows = Growing(np.int64)
-        self.tag_codes = Growing(np.uint32)
-        self.is_tagged = Growing(np.bool_)
-        self.dictionaries: dict[Field, Dictionary] = {field: Dictionary() for field in Field}
-        self._largest = dict.fromkeys(Field, MISSING)
-        self._average: tuple[int, float] = (-1, 0.0)
+        self.nanoseconds = Numbers()
+        self.lengths = Numbers()
+        self.tags = Tags()
+        self.dictionaries: dict[Field, Dictionary] = {field: Dictionary(field) for field in Field}
+        self.living = 0
+        """Rows that are no holes."""
+        self._tokens = 0
+        self._counts: dict[Field, Growing] = {}
 
     @property
     def rows(self) -> int:
@@ -155,10 +247,35 @@ class Columns:
 
     def average_length(self) -> float:
         """Mean number of tokens of the items, at least 1."""
-        if self._average[0] != self.generation:
-            lengths = self.lengths.values[self.alive.values]
-            self._average = (self.generation, max(1.0, float(lengths.mean())) if len(lengths) else 1.0)
-        return self._average[1]
+        return max(1.0, self._tokens / max(1, self.living))
+
+    def counts(self, field: Field) -> Array:
+        """How often each code of a field occurs among the items, with the items without a tag under code 0.
+
+        Counted once, then kept up.
+        """
+        counts = self._counts.get(field)
+        if counts is None:
+            counted = self._count_all(field)
+            counts = self._counts[field] = Growing(np.int32)
+            counts.grow_to(len(counted))
+            counts.put(0, counted)
+        return counts.values
+
+    def count(self, field: Field, rows: Rows) -> Array:
+        """As `counts`, among some rows."""
+        size = self.dictionaries[field].size
+        if field is not Field.TAG:
+            return np.bincount(self.codes[field].values.take(rows), minlength=size)
+        return _count_tags(self.tags.of(rows), size)
+
+    def _count_all(self, field: Field) -> Array:
+        size = self.dictionaries[field].size
+        if field is not Field.TAG:
+            counts = np.bincount(self.codes[field].values, minlength=size)
+        else:
+            counts = _count_tags([*(column.values for column in self.tags.first), self.tags.more], size)
+        return counts - self.count(field, np.flatnonzero(~self.alive.values))
 
     def sync(self, conn: sqlite3.Connection) -> State:
         """Become what the snapshot of `conn` holds; costs one small query when nothing changed.
@@ -172,73 +289,91 @@ class Columns:
         if not is_follower:
             self.clear()
         try:
+            self._read_sizes(conn)
             if is_follower:
                 self._drop_removed(conn)
             self._add_new(conn, state.next_id)
-            for field, next_code in conn.execute("SELECT field, next_code FROM field").fetchall():
-                dictionary = self.dictionaries[Field(field)]
-                if next_code > len(dictionary):
-                    dictionary.load(conn, Field(field))
-            self._check_codes()
         except BaseException:
             self.clear()  # half brought up to date is worse than empty: the next call begins anew
             raise
         self.uid, self.generation = state.uid, state.generation
         return state
 
-    def _check_codes(self) -> None:
-        for field, largest in self._largest.items():
-            if largest >= len(self.dictionaries[field]):
-                raise Contradiction(f"an item has a {field.name.lower()} that no string belongs to")
+    def _read_sizes(self, conn: sqlite3.Connection) -> None:
+        sizes = dict(conn.execute("SELECT field, next_code FROM field").fetchall())
+        for field, dictionary in self.dictionaries.items():
+            size = sizes.get(field)
+            if not isinstance(size, int) or size < dictionary.size:
+                raise Contradiction(f"the number of its {field.name.lower()} strings makes no sense")
+            dictionary.size = size
+            for column in self.tags.first if field is Field.TAG else [self.codes[field]]:
+                column.fit(size - 1)
 
     def _drop_removed(self, conn: sqlite3.Connection) -> None:
-        alive = self.alive.values
-        for (ids,) in conn.execute("SELECT ids FROM gone WHERE generation > ?", (self.generation,)):
-            removed = np.frombuffer(ids, "<i8")
-            alive[removed[removed < len(alive)]] = False
+        logged = conn.execute("SELECT ids FROM gone WHERE generation > ?", (self.generation,)).fetchall()
+        if any(type(ids) is not bytes or len(ids) % 8 for (ids,) in logged):
+            raise Contradiction("a record of removed items has the wrong size")
+        rows = np.frombuffer(b"".join(ids for (ids,) in logged), "<i8")
+        rows = rows[(rows >= 0) & (rows < self.rows)]  # others came and went since
+        rows = rows[self.alive.values[rows]]
+        self.alive.values[rows] = False
+        self._tokens -= int(self.lengths.values[rows].sum(dtype=np.int64))
+        self.living -= len(rows)
+        self._keep_counts(rows, -1)
 
     def _add_new(self, conn: sqlite3.Connection, next_id: int) -> None:
-        found = conn.execute("SELECT id, rec, tags FROM fac WHERE id >= ? ORDER BY id", (self.rows,))
-        self._grow_to(next_id)
-        while batch := found.fetchmany(_BATCH):
-            ids, records, tags = zip(*batch, strict=True)
-            self._put(np.array(ids, np.int64), b"".join(records), tags)
+        first = self.rows
+        columns = (self.alive, self.seconds, *self.codes.values(), self.nanoseconds, self.lengths, *self.tags.first)
+        for column in columns:
+            column.grow_to(next_id)
+        further = len(self.tags.more)
+        for start, block in segments.read(conn, first, next_id):
+            self._put(start, block)
+        for field, column in self.codes.items():
+            self._check_codes(field, column.values[first:])
+        for column in self.tags.first:
+            self._check_codes(Field.TAG, column.values[first:])
+        self._check_codes(Field.TAG, self.tags.more[further:])
+        (last,) = conn.execute("SELECT max(id) FROM fac").fetchone()
+        if last is not None and last >= next_id:
+            raise Contradiction("a record of fields has the wrong size or place")
+        self._keep_counts(first + np.flatnonzero(self.alive.values[first:]), 1)
 
-    def _grow_to(self, rows: int) -> None:
-        for column in (
-            self.alive,
-            *self.codes.values(),
-            self.seconds,
-            self.nanoseconds,
-            self.lengths,
-            self.is_tagged,
-        ):
-            column.grow_to(rows)
+    def _check_codes(self, field: Field, codes: Array) -> None:
+        if int(codes.max(initial=0)) >= self.dictionaries[field].size:
+            raise no_string(field)
 
-    def _put(self, rows: Rows, records: bytes, tags: Sequence[bytes]) -> None:
-        if len(records) != len(rows) * RECORD.itemsize or rows[-1] >= self.rows:
-            raise Contradiction("a record of fields has the wrong size")
-        held = np.frombuffer(records, RECORD)
-        for position, field in enumerate(SINGLE):
-            codes = held["codes"][:, position]
-            self.codes[field].put(rows, codes)
-            self._largest[field] = max(self._largest[field], int(codes.max()))
-        self.seconds.put(rows, held["seconds"])
-        self.nanoseconds.put(rows, held["nanoseconds"])
-        self.lengths.put(rows, held["length"])
-        sizes = np.fromiter(map(len, tags), np.int64, len(tags))
-        if (sizes % 4).any():
-            raise Contradiction("a record of tags has the wrong size")
-        counts = sizes // 4
-        self.tag_rows.append(np.repeat(rows, counts))
-        tag_codes = np.frombuffer(b"".join(tags), "<u4")
-        self.tag_codes.append(tag_codes)
-        self._largest[Field.TAG] = max(self._largest[Field.TAG], int(tag_codes.max(initial=0)))
-        self.is_tagged.put(rows, counts > 0)
-        self.alive.put(rows, np.ones(len(rows), np.bool_))
+    def _keep_counts(self, rows: Rows, change: int) -> None:
+        for field, counts in self._counts.items():
+            counts.grow_to(self.dictionaries[field].size)
+            if field is not Field.TAG:
+                np.add.at(counts.values, self.codes[field].values.take(rows), change)
+                continue
+            first, *others = self.tags.of(rows)
+            for codes in (first, *(codes[codes != MISSING] for codes in others)):
+                np.add.at(counts.values, codes, change)
+
+    def _put(self, start: int, block: Block) -> None:
+        for field, codes in zip(SINGLE, block.codes, strict=True):
+            self.codes[field].put(start, codes)
+        self.tags.add(start, block)
+        self.alive.put(start, block.alive)
+        self.seconds.put(start, block.seconds)
+        self.nanoseconds.put(start, block.nanoseconds)
+        self.lengths.put(start, block.lengths)
+        self._tokens += int(block.lengths.sum(dtype=np.int64))
+        self.living += int(np.count_nonzero(block.alive))
 
 
-def code_of(conn: sqlite3.Connection, field: Field, value: str) -> int:
-    """The code of a string, MISSING when no item uses it."""
-    row = conn.execute("SELECT code FROM dict WHERE field = ? AND value = ?", (field, value)).fetchone()
-    return MISSING if row is None else int(row[0])
+def _count_tags(each: list[Array], size: int) -> Array:
+    counts = np.bincount(each[0], minlength=size)
+    missing = counts[MISSING]
+    for codes in each[1:]:
+        counts += np.bincount(codes, minlength=size)
+    counts[MISSING] = missing
+    return counts
+
+
+def no_string(field: Field) -> Contradiction:
+    """The error for a code whose string is missing."""
+    return Contradiction(f"an item has a {field.name.lower()} that no string belongs to")

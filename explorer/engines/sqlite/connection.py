@@ -1,85 +1,49 @@
-"""Opening the file: checked before it is touched, and connections for writing, reading, and reading without a trace.
-
-Nothing here opens the file by anything but SQLite: closing such a handle would drop the locks that this process
-holds on the file (POSIX locks belong to the process, not to the handle).
-"""
+"""Opening the file: checked before it is touched, and connections for writing, reading, and reading without a trace."""
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import closing, suppress
 from typing import TypeVar
 
 from explorer.contract import ConfigError, EngineFailure, NotFound, Unavailable
+from explorer.engines.os_errors import why
 from explorer.engines.sqlite import schema
-from explorer.engines.sqlite.failures import translated, translating
+from explorer.engines.sqlite.failures import is_busy_error, translated, translating
+from explorer.engines.sqlite.location import Location
+from explorer.engines.sqlite.migrating import migrate
+from explorer.engines.sqlite.sweeping import read_log, sweep
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT_S = 5.0
+_LONGEST_SUFFIX = "-journal"  # that SQLite appends
+_MOST_BYTES = 512  # of a path that SQLite takes on Unix
+CACHE_KB = 8_000
+"""Pages of the file that a connection keeps: lists of common words at a million items, of which 2 MB hold too few."""
+
 _MODE_TRIES = 50
 _HEADER_TRIES = 3
 _PAUSE_S = 0.02
 _READ_TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
-    """The file, by absolute path, and whether it may be written."""
-
-    path: str
-    read_only: bool = False
-    busy_timeout_s: float = BUSY_TIMEOUT_S
-
-    @property
-    def wal_size(self) -> int | None:
-        """Bytes in the write-ahead log beside the file; None when there is none."""
-        try:
-            return os.stat(self._beside("-wal")).st_size
-        except OSError:
-            return None
-
-    @property
-    def has_log_index(self) -> bool:
-        """Whether the index of the log, which processes share, lies beside the file."""
-        return os.path.exists(self._beside("-shm"))
-
-    def _beside(self, suffix: str) -> str:
-        return os.path.realpath(self.path) + suffix  # SQLite follows links, and keeps its files with the real one
-
-    def uri(self, parameters: str) -> str:
-        uri = Path(self.path).as_uri()
-        if not uri.startswith("file:///"):  # a Windows share: SQLite wants its name in the path, not as the host
-            uri = uri.replace("file://", "file:////", 1)
-        return f"{uri}?{parameters}"
-
-    def identity(self) -> tuple[int, int] | None:
-        """Which file is at the path now (device, inode); None when there is none."""
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def _open(self, parameters: str) -> sqlite3.Connection:
-        # Transactions are begun and ended by hand: Python's own implicit ones would not be IMMEDIATE.
-        with translating(self.path):
-            return sqlite3.connect(self.uri(parameters), uri=True, timeout=self.busy_timeout_s, isolation_level=None)
-
-
 def check(location: Location) -> None:
     """Refuse what is not a memory file of this program, without changing a byte of it.
 
-    Raises NotFound (folder or file missing), ConfigError (a folder, another program's file, a newer version of ours,
-    no permission), EngineFailure (damaged). Passes a missing or empty file that may be created.
+    Raises NotFound (folder or file missing), ConfigError (too long a path, a folder, another program's file, a newer
+    version of ours, no permission), EngineFailure (damaged). Passes a missing or empty file that may be created.
     """
     path = location.path
     folder = os.path.dirname(path)
+    _check_length(location)
     if not os.path.isdir(folder):
         raise NotFound(f"the folder `{folder}` does not exist; create it or choose another place for the memory file")
     if os.path.isdir(path):
@@ -103,10 +67,22 @@ def check(location: Location) -> None:
         raise ConfigError(f"`{path}` or its folder is not writable; open it read-only or change the permissions")
 
 
+def _check_length(location: Location) -> None:
+    """Refuse a name or path that is too long for the file, or for those that SQLite keeps beside it."""
+    longest = location.beside(_LONGEST_SUFFIX)
+    try:
+        os.stat(longest)
+        is_too_long = False
+    except OSError as error:
+        is_too_long = error.errno == errno.ENAMETOOLONG
+    if is_too_long or (os.name == "posix" and len(os.fsencode(longest)) > _MOST_BYTES):
+        raise ConfigError(f"the path `{location.path}` is too long, with what SQLite adds to it; choose a shorter one")
+
+
 def _check_header(location: Location) -> None:
     for _ in range(_HEADER_TRIES):
         # Immutable: no lock, no recovery, no file made beside it, whoever the file belongs to.
-        conn = location._open("immutable=1")
+        conn = location.open("immutable=1")
         try:
             (application,) = conn.execute("PRAGMA application_id").fetchone()
             (version,) = conn.execute("PRAGMA user_version").fetchone()
@@ -144,19 +120,10 @@ def connect_writing(location: Location) -> sqlite3.Connection:
     Raises as `check`, and Unavailable while another program holds the file.
     """
     check(location)
-    conn = location._open("mode=rwc")
+    conn = location.open("mode=rwc")
     try:
         with translating(location.path):
-            # Temporary b-trees would hold stored text in a file that no erase reaches.
-            conn.execute("PRAGMA temp_store = MEMORY")
-            # Freed space is overwritten with zeros. FAST is not enough: it leaves traces in free pages.
-            conn.execute("PRAGMA secure_delete = ON")
-            # A receipt promises that the item is held, after a power loss too. NORMAL saves a third of a batch's time
-            # and may lose the last commits then.
-            conn.execute("PRAGMA synchronous = FULL")
-            # Damage is then met as an error where it is, not as a wrong answer later.
-            conn.execute("PRAGMA cell_size_check = ON")
-            conn.execute("PRAGMA trusted_schema = OFF")
+            prepare(conn)
             _make_schema(location, conn)
             _use_wal(location, conn)
             schema.State.read(conn)
@@ -164,6 +131,23 @@ def connect_writing(location: Location) -> sqlite3.Connection:
         conn.close()
         raise
     return conn
+
+
+def prepare(conn: sqlite3.Connection) -> None:
+    """Set what every connection that writes a memory file needs: nothing removed stays readable, nothing is lost."""
+    # Temporary b-trees would hold stored text in a file that no erase reaches.
+    conn.execute("PRAGMA temp_store = MEMORY")
+    # Freed space is overwritten with zeros. FAST is not enough: it leaves traces in free pages.
+    conn.execute("PRAGMA secure_delete = ON")
+    # Not by itself: what the log holds has to be swept too. See `OpenedFile.empty_log`.
+    conn.execute("PRAGMA wal_autocheckpoint = 0")
+    # A receipt promises that the item is held, after a power loss too. NORMAL saves a third of a batch's time
+    # and may lose the last commits then.
+    conn.execute("PRAGMA synchronous = FULL")
+    # Damage is then met as an error where it is, not as a wrong answer later.
+    conn.execute("PRAGMA cell_size_check = ON")
+    conn.execute("PRAGMA trusted_schema = OFF")
+    conn.execute(f"PRAGMA cache_size = -{CACHE_KB}")
 
 
 def _make_schema(location: Location, conn: sqlite3.Connection) -> None:
@@ -179,7 +163,10 @@ def _make_schema(location: Location, conn: sqlite3.Connection) -> None:
         (tables,) = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version or application or tables:  # not empty: another program's, or another process was first
             _check_versions(location, application, version)
-        schema.migrate(conn)
+        if not version:
+            schema.migrate(conn)
+        elif version < schema.VERSION:
+            migrate(location, conn)
         conn.execute("COMMIT")
     except BaseException:
         if conn.in_transaction:
@@ -197,7 +184,7 @@ def _use_wal(location: Location, conn: sqlite3.Connection) -> None:
             (mode,) = conn.execute("PRAGMA journal_mode = WAL").fetchone()
         except sqlite3.OperationalError as error:
             # Two processes that create the file at once: SQLite does not wait here by itself.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+            if not is_busy_error(error):
                 raise
             time.sleep(_PAUSE_S)
             continue
@@ -214,8 +201,14 @@ class OpenedFile:
 
     def __init__(self, location: Location) -> None:
         self.location = location
+        self.has_traces = False
+        """Whether removed text may still lie in the file or its log, because a reader held up the last sweeping."""
         self._identity: tuple[int, int] | None = None
         self._lock = threading.Lock()
+        self._sweeping = threading.Lock()
+        # Pages that were changed by the transactions after the last sweeping, up to that one.
+        self._pages: frozenset[int] = frozenset()
+        self._known = 0
 
     @property
     def is_moved(self) -> bool:
@@ -229,7 +222,86 @@ class OpenedFile:
                 raise moved_away(self.location.path)
             conn = connect_writing(self.location)
             self._identity = self.location.identity()
-            return conn
+        try:
+            with translating(self.location.path):
+                if schema.State.read(conn).traces:  # a process ended before it had swept them away
+                    self.empty_log(conn, 0)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def empty_log(self, conn: sqlite3.Connection, wait_s: float) -> bool:
+        """Bring the log into the file, empty it, and sweep what it changed: no removed text is left then.
+
+        False where a reader of an older snapshot, or another program's writing, held it up for `wait_s`.
+        """
+        deadline = time.monotonic() + wait_s
+        with self._sweeping:
+            while not (is_done := self._try_to_empty_log(conn, wait_s)) and time.monotonic() < deadline:
+                time.sleep(_PAUSE_S)  # SQLite does not wait by itself where another program is at the same
+        self.has_traces = not is_done and schema.State.read(conn).traces > 0
+        return is_done
+
+    def _try_to_empty_log(self, conn: sqlite3.Connection, wait_s: float) -> bool:
+        self._look_at_log(conn)
+        if not _truncate_log(conn, wait_s, self.location.busy_timeout_s):
+            return False
+        try:
+            # On a connection of its own, so that every other one, this process's too, sees a change by somebody else,
+            # and does not go on with a page as it was before.
+            with closing(self.location.open("mode=rw")) as sweeper:
+                prepare(sweeper)
+                sweeper.execute(f"PRAGMA busy_timeout = {int(wait_s * 1_000)}")
+                sweeper.execute("BEGIN IMMEDIATE")
+                if self.location.wal_size or self.is_moved:
+                    return False  # another program was faster
+                state = schema.State.read(conn)  # not on the other, which would remember the page
+                is_known = state.swept > 0 and state.changes == self._known
+                sweep(self.location, self._pages if is_known else None)
+                sweeper.execute("UPDATE state SET changes = changes + 1, swept = changes + 1, traces = 0")
+                sweeper.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if is_busy_error(error):
+                return False
+            raise
+        except OSError as error:
+            log.warning("`%s` could not be swept: %s", self.location.path, why(error))
+            return False
+        self._pages, self._known = frozenset(), state.changes + 1
+        # Of that change; no harm where another program is in the way.
+        _truncate_log(conn, 0, self.location.busy_timeout_s)
+        return True
+
+    def _look_at_log(self, conn: sqlite3.Connection) -> None:
+        """Remember which pages are in the log, before it is emptied."""
+        state = schema.State.read(conn)  # before the log, which holds all that was committed by then
+        if not state.swept:
+            return  # all pages are looked at anyway
+        found = read_log(self.location)
+        if self._known < state.swept:
+            self._pages, self._known = frozenset(), state.swept
+        if state.changes - found.commits <= self._known:  # else some are not in it any more
+            self._pages |= found.pages
+            self._known = state.changes
+
+    def close(self, conn: sqlite3.Connection) -> None:
+        """Close a connection that may write, swept; the last one of all processes removes the log."""
+        with closing(conn), suppress(sqlite3.Error):
+            if not self.is_moved:
+                state = schema.State.read(conn)
+                if state.swept < state.changes:
+                    self.empty_log(conn, 0)
+
+
+def _truncate_log(conn: sqlite3.Connection, wait_s: float, usual_wait_s: float) -> bool:
+    """Bring the log into the file and empty it; False where something was in the way for `wait_s`."""
+    conn.execute(f"PRAGMA busy_timeout = {int(wait_s * 1_000)}")
+    try:
+        (is_busy, _, _) = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        conn.execute(f"PRAGMA busy_timeout = {int(usual_wait_s * 1_000)}")
+    return not is_busy
 
 
 def moved_away(path: str) -> Unavailable:
@@ -260,12 +332,21 @@ class Reader:
                 if self._conn is None:
                     self._conn = self._opened.connect_writing()
                 return _in_snapshot(self._conn, read)
-            return self._run_without_trace(read)
+            try:
+                return self._run_without_trace(read)
+            except sqlite3.OperationalError as error:
+                # The index of the log was left half-written by a program that was killed, and must not be mended.
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_PROTOCOL:
+                    raise _not_closed(self._location.path) from error
+                raise
 
     def close(self) -> None:
         if self._conn is not None:
-            self._conn.close()
-            self._conn = None
+            conn, self._conn = self._conn, None
+            if self._location.read_only:
+                conn.close()
+            else:
+                self._opened.close(conn)
 
     def _run_without_trace(self, read: Callable[[sqlite3.Connection], T]) -> T:
         for _ in range(_READ_TRIES):
@@ -299,14 +380,12 @@ class Reader:
         check(self._location)
         is_live = bool(self._location.wal_size)
         if is_live and not self._location.has_log_index:
-            raise ConfigError(
-                f"`{self._location.path}` was not closed properly; open it once for writing, which completes it from "
-                "the log beside it"
-            )
-        conn = self._location._open("mode=ro&readonly_shm=1" if is_live else "immutable=1")
+            raise _not_closed(self._location.path)
+        conn = self._location.open("mode=ro&readonly_shm=1" if is_live else "immutable=1")
         try:
             conn.execute("PRAGMA temp_store = MEMORY")
             conn.execute("PRAGMA query_only = ON")
+            conn.execute(f"PRAGMA cache_size = -{CACHE_KB}")
             (application,) = conn.execute("PRAGMA application_id").fetchone()
             (version,) = conn.execute("PRAGMA user_version").fetchone()
             _check_versions(self._location, application, version)
@@ -319,6 +398,12 @@ class Reader:
             conn.close()
             raise
         return conn
+
+
+def _not_closed(path: str) -> ConfigError:
+    return ConfigError(
+        f"`{path}` was not closed properly; open it once for writing, which completes it from the log beside it"
+    )
 
 
 def _in_snapshot(conn: sqlite3.Connection, read: Callable[[sqlite3.Connection], T]) -> T:

@@ -70,12 +70,12 @@ def read_list(question: str, cursor: str) -> ListPlace:
     return ListPlace(*_read(cursor, _LISTED, b"L", question))
 
 
-def write_rank(question: str, generation: int, place: RankPlace) -> str:
-    """A cursor after `place` in the ranking that was made of the items of a generation."""
-    return _write(_RANKED.pack(b"F", _digest(question), generation, *place))
+def write_rank(question: str, number: int, place: RankPlace) -> str:
+    """A cursor after `place` in a ranking, which its maker knows by `number`."""
+    return _write(_RANKED.pack(b"F", _digest(question), number, *place))
 
 
 def read_rank(question: str, cursor: str) -> tuple[int, RankPlace]:
-    """The generation and the place. Raises InvalidRequest for a text that is no cursor, or one of another query."""
-    generation, is_hinted, score, row = _read(cursor, _RANKED, b"F", question)
-    return generation, RankPlace(bool(is_hinted), float(score), row)
+    """A ranking's number and place. Raises InvalidRequest for a text that is no cursor, or one of another query."""
+    number, is_hinted, score, row = _read(cursor, _RANKED, b"F", question)
+    return number, RankPlace(bool(is_hinted), float(score), row)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sqlite3
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from explorer.contract import (
     ConfigError,
@@ -16,6 +21,7 @@ from explorer.contract import (
     EngineHealth,
     EraseReport,
     EraseRequest,
+    ExplainedPage,
     ExplorePage,
     ExploreRequest,
     Exported,
@@ -27,6 +33,8 @@ from explorer.contract import (
     ForgetReport,
     ForgetTarget,
     GetRequest,
+    Histogram,
+    HistogramRequest,
     Hit,
     ListPage,
     ListRequest,
@@ -38,16 +46,30 @@ from explorer.contract import (
     StoreReceipt,
     TinyMemoryError,
     Unavailable,
+    WeightProfile,
     check_batch,
 )
 from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines.config import EngineCredential, EngineSettings
-from explorer.engines.sqlite.connection import BUSY_TIMEOUT_S, Location, OpenedFile, Reader, moved_away
-from explorer.engines.sqlite.reading import Reading
+from explorer.engines.embedding import Embedder, default_embedder, embedder_for
+from explorer.engines.sqlite.connection import OpenedFile, Reader, check, moved_away
+from explorer.engines.sqlite.copies import copies_of, holding_removed
+from explorer.engines.sqlite.embedding_job import EmbeddingJob
+from explorer.engines.sqlite.location import BUSY_TIMEOUT_S, Location
+from explorer.engines.sqlite.reading import Meaning, Reading
 from explorer.engines.sqlite.schema import State
+from explorer.engines.sqlite.vectors import Vector
 from explorer.engines.sqlite.writer import Writer
 
 log = logging.getLogger(__name__)
+
+_RETRY_S = 1.0
+_WAITED_FOR = 300
+"""Items just stored, up to which a ranked read waits for their vectors."""
+_WAIT_S = 1.5
+_KEPT_QUERIES = 16
+_CLOSING_S = 0.2
+"""How long closing waits for an embedder that does not end when it is told to."""
 
 T = TypeVar("T")
 Listed = list[T]  # `SqliteEngine.list` hides the built-in of that name inside the class body
@@ -60,7 +82,7 @@ DESCRIPTOR = EngineDescriptor(
     needs_endpoint=False,
     needs_key=False,
     needs_path=True,
-    fetch_modes=[FetchMode.KEYWORD],
+    fetch_modes=[FetchMode.KEYWORD, FetchMode.VECTOR, FetchMode.HYBRID],  # the last two where there is an embedder
 )
 
 
@@ -68,7 +90,21 @@ def build(settings: EngineSettings, credential: EngineCredential = None) -> Memo
     """The engine over the file that `settings.path` names. Raises ConfigError without one."""
     if not settings.path:
         raise ConfigError("the SQLite engine needs the path of its file")
-    return SqliteEngine(settings.path, read_only=bool(settings.read_only))
+    embedder = embedder_for(settings, credential)
+    profile = WeightProfile.by_name(settings.profile) if settings.profile else None
+    return SqliteEngine(settings.path, read_only=bool(settings.read_only), embedder=embedder, profile=profile)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStatus:
+    """How far search by meaning is."""
+
+    model: str
+    items: int
+    with_vector: int
+    """Of the present model; items without any meaning, such as blank ones, are counted as if they had one."""
+    error: str | None
+    """What keeps the others from getting theirs, a sentence."""
 
 
 class SqliteEngine(MemoryEngine):
@@ -79,21 +115,40 @@ class SqliteEngine(MemoryEngine):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        embedder: Embedder | Literal["default"] | None = "default",
+        profile: WeightProfile | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`busy_timeout_s`: how long a write waits while another program writes, before it is Unavailable.
 
+        `embedder`: what makes the vectors for search by meaning, the model on this computer unless another is given;
+        None for search by words alone. The engine closes it.
+        `profile`: what the parts of a hybrid score count, None for the engine's own weights; the other modes rank by
+        their one part alone. `clock`: seconds since 1970, for freshness.
         Raises ConfigError for a path that no file can have.
         """
         if "\0" in os.fspath(path):
             raise ConfigError("the path of the memory file holds a NUL character; choose another name")
         self._location = Location(os.path.abspath(path), read_only, busy_timeout_s)
-        self._reading = Reading()
+        self._embedder = default_embedder() if embedder == "default" else embedder
+        self._reading = Reading(None if self._embedder is None else self._embedder.name, profile, clock)
         self._opened = OpenedFile(self._location)
         self._reader = Reader(self._opened, self._reading.reset)
         self._writer = Writer(self._opened)
         self._read_thread = _Thread("sqlite-reader")
         self._write_thread = _Thread("sqlite-writer")
+        self._job_thread = _Thread("sqlite-embedder")
+        self._job: EmbeddingJob | None = None
+        if self._embedder is not None and not read_only:
+            self._job = EmbeddingJob(self._embedder, self._job_thread.start, self._read_soon, self._change_soon)
+        self._has_looked = False
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._retry: asyncio.TimerHandle | None = None
 
     @property
     def path(self) -> str:
@@ -101,19 +156,39 @@ class SqliteEngine(MemoryEngine):
         return self._location.path
 
     def descriptor(self) -> EngineDescriptor:
-        return DESCRIPTOR.model_copy(deep=True)  # its list of modes could be changed
+        modes = DESCRIPTOR.fetch_modes if self._embedder is not None else [FetchMode.KEYWORD]
+        return DESCRIPTOR.model_copy(deep=True, update={"fetch_modes": [*modes]})
 
     async def health(self) -> EngineHealth:
         """Down with a sentence when the file cannot be opened; degraded when it was moved, or removal is unfinished."""
         try:
-            await self._read(State.read)
+            # Another program may have written over the file's first pages, which SQLite reads only once.
+            await self._read_thread.run(lambda: check(self._location))
+            is_unfinished, copies = await self._read(
+                lambda conn: (State.read(conn).traces > 0, holding_removed(self._location, conn))
+            )
+            if is_unfinished and not self._location.read_only:  # another program's, perhaps, which was ended
+                await self._write(lambda: self._writer.empty_log(wait_s=0))
+                is_unfinished = self._opened.has_traces
         except TinyMemoryError as error:
             return EngineHealth.down(error.text)
         if self._opened.is_moved:
             return EngineHealth.degraded(moved_away(self._location.path).text)
-        if self._writer.has_traces:
+        if is_unfinished:
             return EngineHealth.degraded(_traces(self._location.path))
+        if copies:
+            return EngineHealth.degraded(_copies(copies))
+        if self._job is not None and self._job.error is not None:
+            return EngineHealth.degraded(f"search by meaning is behind: {self._job.error}")
         return EngineHealth.ok()
+
+    async def vector_status(self) -> VectorStatus | None:
+        """None for an engine that searches by words alone. Not in memory-v2."""
+        if self._embedder is None:
+            return None
+        coverage = await self._read(self._reading.coverage)
+        error = None if self._job is None else self._job.error
+        return VectorStatus(self._embedder.name, coverage.items, coverage.with_vector, error)
 
     async def list(self, req: ListRequest) -> ListPage:
         """Items that match, newest first: `observed_at` descending, undated last, then the later stored first.
@@ -143,6 +218,11 @@ class SqliteEngine(MemoryEngine):
         ExploreRequest(facet=Facet.NAMESPACE, filter=filter, limit=1, scan_limit=scan_limit).check()
         return await self._read(lambda conn: self._reading.namespaces(conn, filter))
 
+    async def histogram(self, req: HistogramRequest) -> Histogram:
+        """Exact counts; `scan_limit` bounds nothing here."""
+        req.check()
+        return await self._read(lambda conn: self._reading.histogram(conn, req))
+
     async def get(self, req: GetRequest) -> Listed[Hit]:
         req.check()
         return await self._read(
@@ -154,20 +234,34 @@ class SqliteEngine(MemoryEngine):
         return await self._read(lambda conn: self._reading.get(conn, req))
 
     async def fetch(self, req: FetchRequest) -> FetchPage:
-        """Items that hold words of the query, by BM25 over all items; those that hold it as one phrase gain by it.
+        """Items that hold words of the query, or are near it in meaning, or either; see `ranking` for their scores.
 
-        Whatever the query holds is literal text; one without a letter, digit or emoji finds nothing.
+        Whatever the query holds is literal text; one without a letter, digit or emoji finds nothing by words. A hybrid
+        read whose query gets no vector is ranked by words alone, as `fetch_explained` says. At most 500 items are
+        found by meaning alone.
         The pages of a ranking go on as it was begun while items come and go. Once it is forgotten (eight other rankings
         later, or opened anew) they go on from the last hit's place among the present scores, which may have shifted.
         """
         self.refuse_undeclared(req.mode)
         req.check()
-        return await self._read(lambda conn: self._reading.fetch(conn, req))
+        meaning = await self._meaning(req.query, req.mode)
+        return await self._read(lambda conn: self._reading.fetch(conn, req, meaning))
+
+    async def fetch_explained(self, req: FetchRequest) -> ExplainedPage:
+        """The page of `fetch`: same hits, order, scores and cursor. Notes say what the ranking had to do without."""
+        self.refuse_undeclared(req.mode)
+        req.check()
+        meaning = await self._meaning(req.query, req.mode)
+        return await self._read(lambda conn: self._reading.explain(conn, req, meaning))
 
     async def recall(self, req: RecallRequest) -> RecallAnswer:
-        """The sentences that hold most of the question, quoted; a citation's snippet is its item's best one."""
+        """What the best items say that holds most of the question, quoted; nothing where none of it is an answer.
+
+        A citation's snippet is what its item says, and stands at its place.
+        """
         req.check()
-        return await self._read(lambda conn: self._reading.recall(conn, req))
+        meaning = await self._meaning(req.question, FetchMode.HYBRID)
+        return await self._read(lambda conn: self._reading.recall(conn, req, meaning))
 
     async def store(self, item: StoreItem) -> StoreReceipt:
         item.check()
@@ -204,36 +298,128 @@ class SqliteEngine(MemoryEngine):
             return erasure.rows
 
         await self._write(lambda: self._writer.remove(choose))
-        receipts = [_traces(self._location.path)] if self._writer.has_traces else []
+        receipts = [_traces(self._location.path)] if self._opened.has_traces else []
+        if copies := copies_of(self._location):
+            receipts.append(_copies(copies))
         return EraseReport(erased_scopes=scopes, receipts=receipts)
 
     async def aclose(self) -> None:
         """End both threads after what they have begun, and close the file. Calling it again does nothing."""
+        if self._retry is not None:
+            self._retry.cancel()
         try:
-            await self._read_thread.end(self._reader.close)
+            await self._end_job()
         finally:
-            await self._write_thread.end(self._writer.close)
+            try:
+                await self._read_thread.end(self._reader.close)
+            finally:
+                await self._write_thread.end(self._writer.close)
+
+    async def _end_job(self) -> None:
+        if self._job is None:
+            if self._embedder is not None:
+                self._embedder.close()
+            return
+        self._job.end()
+        # An embedder that goes on is left to itself: what it returns is dropped.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._job_thread.end(lambda: None), _CLOSING_S)
 
     async def _store(self, items: Listed[StoreItem]) -> Listed[StoreReceipt]:
         receipts = await self._write(lambda: self._writer.store(items))
-        if self._writer.has_full_segment:
+        if self._writer.is_settling_due:
             # Not awaited: the items are stored, and searching finds them where they are now.
-            self._write_thread.start(self._seal)
+            self._write_thread.start(self._settle)
+        if self._job is not None:
+            self._job.ask()
         return receipts
 
-    def _seal(self) -> None:
+    def _settle(self) -> None:
         try:
-            self._writer.seal()
+            if self._writer.settle():
+                self._write_thread.start(self._settle)  # not in a loop: a store that waits goes first
         except TinyMemoryError as error:
-            log.warning("sealing was put off: %s", error)  # the next store tries again
+            log.warning("settling was put off: %s", error)  # the next store tries again
         except Exception:
-            log.exception("sealing failed")  # nobody awaits it, so nobody else would say so
+            log.exception("settling failed")  # nobody awaits it, so nobody else would say so
+
+    async def _meaning(self, query: str, mode: FetchMode) -> Meaning:
+        """Of a query for a mode: with neither a vector nor a failure where words are all that is wanted or there is."""
+        if mode is FetchMode.KEYWORD:
+            return Meaning()
+        try:
+            vector = await self._query_vector(query)
+        except TinyMemoryError as error:
+            if mode is FetchMode.VECTOR:
+                raise
+            return Meaning(failure=error.text)
+        return Meaning(vector, behind=None if self._job is None else self._job.error)
+
+    async def _query_vector(self, query: str) -> Vector | None:
+        """The vector of a query, once what was just stored has its own, or will not have it soon.
+
+        None for an engine that searches by words alone. Raises TinyMemoryError where the embedder fails.
+        """
+        embedder = self._embedder
+        if embedder is None:
+            return None
+        if self._job is not None:
+            coverage = await self._read(self._reading.coverage)
+            if coverage.with_vector < coverage.items:
+                await self._wait_for_new(self._job, coverage.new)
+        vector = self._queries.get(query)
+        if vector is None:
+            (vector,) = await asyncio.to_thread(embedder.embed, [query])
+        self._queries[query] = vector
+        self._queries.move_to_end(query)
+        if len(self._queries) > _KEPT_QUERIES:
+            self._queries.popitem(last=False)
+        return vector
+
+    async def _wait_for_new(self, job: EmbeddingJob, count: int) -> None:
+        done = asyncio.wrap_future(job.when_new_done())
+        try:
+            if 0 < count <= _WAITED_FOR:
+                await asyncio.wait([done], timeout=_WAIT_S)
+        finally:
+            done.cancel()
 
     async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._read_thread.run(lambda: self._reader.run(read))
+        result = await self._read_thread.run(lambda: self._reader.run(read))
+        self._finish_removal()
+        if self._job is not None and not self._has_looked:
+            self._has_looked = True  # at what may be left from before it was opened
+            self._job.ask()
+        return result
 
     async def _write(self, write: Callable[[], T]) -> T:
-        return await self._write_thread.run(write)
+        result = await self._write_thread.run(write)
+        self._finish_removal()
+        return result
+
+    def _read_soon(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """As `_read`, for another thread than the loop's."""
+        return self._read_thread.submit(lambda: self._reader.run(read)).result()
+
+    def _change_soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        return self._write_thread.submit(lambda: self._writer.change(change)).result()
+
+    def _finish_removal(self) -> None:
+        """While removed text lies in the log, try again to empty it each second: no other change may come for long."""
+        if self._opened.has_traces and self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(_RETRY_S, self._empty_log)
+
+    def _empty_log(self) -> None:
+        self._retry = None
+        if self._opened.has_traces:
+            self._write_thread.start(self._try_to_empty_log)
+            self._finish_removal()
+
+    def _try_to_empty_log(self) -> None:
+        try:
+            self._writer.empty_log(wait_s=0)
+        except TinyMemoryError as error:
+            log.warning("the removal could not be finished yet: %s", error)
 
 
 class _Thread:
@@ -241,12 +427,17 @@ class _Thread:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._is_ended = False
 
     async def run(self, job: Callable[[], T]) -> T:
         """What `job` returns. Cancelling takes it back only while it has not begun."""
         return await asyncio.get_running_loop().run_in_executor(self._open(), job)
+
+    def submit(self, job: Callable[[], T]) -> Future[T]:
+        """As `run`, for another thread than a loop's."""
+        return self._open().submit(job)
 
     def start(self, job: Callable[[], None]) -> None:
         """Run `job` without waiting; it must not raise. Dropped after the end."""
@@ -255,8 +446,9 @@ class _Thread:
 
     async def end(self, last: Callable[[], None]) -> None:
         """Run `last` after all that was begun, then let the thread go; `last` runs too where this is cancelled."""
-        self._is_ended = True
-        pool, self._pool = self._pool, None
+        with self._lock:
+            self._is_ended = True
+            pool, self._pool = self._pool, None
         if pool is None:
             return
         ending = pool.submit(last)
@@ -266,15 +458,21 @@ class _Thread:
             pool.shutdown(wait=ending.done())  # at once: nothing is queued behind `last`
 
     def _open(self) -> ThreadPoolExecutor:
-        if self._is_ended:
-            raise Unavailable("the memory file was closed; open it again")
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
-        return self._pool
+        with self._lock:
+            if self._is_ended:
+                raise Unavailable("the memory file was closed; open it again")
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
+            return self._pool
 
 
 def _traces(path: str) -> str:
     return (
-        f"removed from `{path}`, but its log still holds traces, because another program is reading the file; they go "
-        "with the first change after that"
+        f"the removal from `{path}` is not finished: its log still holds traces, because another program is reading "
+        "the file; they go by themselves soon after that ends"
     )
+
+
+def _copies(copies: Listed[str]) -> str:
+    named = ", ".join(f"`{copy}`" for copy in copies)
+    return f"what was removed may still lie in {named}, made when the file was updated or repaired; delete that too"

@@ -2,40 +2,86 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from explorer.contract import ExplorePage, Facet, FacetBucket
-from explorer.engines.sqlite.columns import Array, Columns, Dictionary
-from explorer.engines.sqlite.fields import FIELD_OF_FACET, MISSING
+from explorer.engines.sqlite.columns import Columns
+from explorer.engines.sqlite.fields import FIELD_OF_FACET, MISSING, Field
 from explorer.engines.sqlite.filters import Selection
+from explorer.engines.sqlite.segments import Array
 
 
-def explore(columns: Columns, selection: Selection, facet: Facet, limit: int | None) -> ExplorePage:
-    """The `limit` largest buckets (None: all), ties by value; exact, so never truncated."""
-    field = FIELD_OF_FACET[facet]
-    dictionary = columns.dictionaries[field]
-    counts = selection.counts(columns, field)
-    found = np.flatnonzero(counts)
-    found = found[found != MISSING]
-    kept = _largest(dictionary, counts, found, len(found) if limit is None else limit)
+def explore(
+    conn: sqlite3.Connection, columns: Columns, selection: Selection, wanted: Iterable[tuple[Facet, int | None]]
+) -> list[ExplorePage]:
+    """For each facet the largest buckets, as many as wanted (None: all), ties by value; exact, so never truncated."""
+    counted = _Counted(columns, selection)
+    return [_page(conn, columns, counted, facet, limit) for facet, limit in wanted]
+
+
+class _Counted:
+    """Counts over a selection: of its rows, or of all items without the rows left out, whichever are fewer."""
+
+    def __init__(self, columns: Columns, selection: Selection) -> None:
+        self._columns = columns
+        self.total = selection.total
+        self._is_from_all = 2 * selection.total > columns.living
+        if self._is_from_all:
+            self._rows = np.flatnonzero(columns.alive.values & ~selection.mask)
+        else:
+            self._rows = selection.rows
+
+    def of(self, field: Field) -> Array:
+        """How often each code occurs, in an array of the caller's own."""
+        if not self._is_from_all:
+            return self._columns.count(field, self._rows)
+        counts = self._columns.counts(field)
+        return counts - self._columns.count(field, self._rows) if len(self._rows) else counts.copy()
+
+
+def _page(
+    conn: sqlite3.Connection, columns: Columns, counted: _Counted, facet: Facet, limit: int | None
+) -> ExplorePage:
+    dictionary = columns.dictionaries[FIELD_OF_FACET[facet]]
+    counts = counted.of(FIELD_OF_FACET[facet])
+    missing = int(counts[MISSING])
+    counts[MISSING] = 0
+    different = int(np.count_nonzero(counts))
+    if limit is None or different <= limit:
+        codes = np.flatnonzero(counts).tolist()
+    else:
+        least = _at_rank(counts, limit)
+        codes = np.flatnonzero(counts > least).tolist()
+        codes += dictionary.smallest(conn, np.flatnonzero(counts == least), limit - len(codes))
     return ExplorePage(
         facet=facet,
-        buckets=[FacetBucket(value=dictionary.values[code], count=int(counts[code])) for code in kept],
-        total=selection.total,
-        missing=int(counts[MISSING]),
-        more_buckets=len(found) - len(kept),
+        buckets=_buckets(codes, counts, dictionary.strings(conn, codes)),
+        total=counted.total,
+        missing=missing,
+        more_buckets=different - len(codes),
         truncated=False,
     )
 
 
-def _largest(dictionary: Dictionary, counts: Array, codes: Array, limit: int) -> list[int]:
-    """The codes with the largest counts, ties by string."""
-    if len(codes) <= limit:
-        kept = codes.tolist()
-    else:
-        held = counts[codes]
-        # The count of the last bucket that fits; of those that have just it, the first by string fill up.
-        least = np.partition(held, len(held) - limit)[len(held) - limit]
-        kept = codes[held > least].tolist()
-        kept += dictionary.smallest(codes[held == least], limit - len(kept))
-    return sorted(kept, key=lambda code: (-int(counts[code]), dictionary.values[code]))
+def _at_rank(counts: Array, rank: int) -> int:
+    """The count that the `rank`-th largest has, above 0."""
+
+    def reaches(least: int) -> bool:
+        return int(np.count_nonzero(counts >= least)) >= rank
+
+    # By trying: most counts are small, so that few tries do, each many times faster than partitioning.
+    low, high = 1, 2
+    while reaches(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
+
+
+def _buckets(codes: Sequence[int], counts: Array, strings: Sequence[str]) -> list[FacetBucket]:
+    held = zip((-counts[codes]).tolist(), strings, strict=True)
+    return [FacetBucket(value=value, count=-count) for count, value in sorted(held)]

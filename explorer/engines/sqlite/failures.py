@@ -15,6 +15,11 @@ class Contradiction(sqlite3.DatabaseError):
     """What the file holds in one place does not fit what it holds in another; the text completes a sentence."""
 
 
+def is_busy_error(error: sqlite3.Error) -> bool:
+    """Whether another connection was in the way."""
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY
+
+
 def damaged(path: str, what: str) -> EngineFailure:
     """The error for a file whose content contradicts itself."""
     return EngineFailure(f"the memory file `{path}` is damaged: {what}")

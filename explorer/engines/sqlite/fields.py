@@ -5,6 +5,7 @@ The numbers of `Field` and the layout of a record are part of the file format: a
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from enum import IntEnum
 
@@ -55,6 +56,9 @@ RECORD = np.dtype(
     ]
 )
 
+_PACKED = struct.Struct(f"<{len(SINGLE)}IqIII")  # the same for one item, many times faster
+assert _PACKED.size == RECORD.itemsize
+
 Codes = npt.NDArray[np.uint32]
 
 
@@ -95,8 +99,4 @@ def split_time(moment: Timestamp | None) -> tuple[int, int]:
 
 def pack_record(codes: Iterable[int], seconds: int, nanoseconds: int, length: int, terms: int) -> bytes:
     """One `RECORD` as the file holds it; `codes` in the order of `SINGLE`."""
-    record = np.zeros(1, RECORD)
-    record["codes"][0] = list(codes)
-    record["seconds"], record["nanoseconds"] = seconds, nanoseconds
-    record["length"], record["terms"] = length, terms
-    return record.tobytes()
+    return _PACKED.pack(*codes, seconds, nanoseconds, length, terms)

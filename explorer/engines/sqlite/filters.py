@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from explorer.contract import ItemKind, MetaFilter, Namespace, Reach, admitted_by, redacted_id
-from explorer.engines.sqlite.columns import Array, Columns, Mask, Rows, code_of
+from explorer.contract import InvalidRequest, ItemKind, MetaFilter, Namespace, Reach, admitted_by, redacted_id
+from explorer.engines.sqlite.columns import Columns, Mask, Rows, no_string
+from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, UNDATED, Field, split_time, turns_text
+from explorer.engines.sqlite.segments import Array
 
-_KEPT = 16  # selections; one takes a byte a row
+_KEPT = 16  # selections; one takes a bit a row
 
 _EQUAL = {
     Field.WORKSPACE: "workspace",
@@ -27,43 +29,27 @@ _EQUAL = {
 }
 _SAME_ID = {Field.THREAD: "thread_id", Field.AGENT: "agent_id", Field.SOURCE_ID: "source_id"}
 _BELOW_PATH = {Field.FOLDER: "folder", Field.FILE_PATH: "file_path"}
+_SPARSE = 8
+"""One row in so many left: from there on, only the rows left are looked at."""
 
 
 class Selection:
-    """The rows that a filter admits at one version of the columns, and what was counted over them so far."""
+    """The rows that a filter admits at one version of the columns, kept as bits."""
 
     def __init__(self, mask: Mask) -> None:
-        self.mask = mask
+        self._size = len(mask)
+        self._bits = np.packbits(mask)
         self.total = int(np.count_nonzero(mask))
-        self._rows: Rows | None = None
-        self._counts: dict[Field, Array] = {}
+
+    @property
+    def mask(self) -> Mask:
+        """Whether each row is admitted; unpacked at each call."""
+        return np.unpackbits(self._bits, count=self._size).view(np.bool_)
 
     @property
     def rows(self) -> Rows:
-        """The rows admitted, ascending."""
-        if self._rows is None:
-            self._rows = np.flatnonzero(self.mask)
-        return self._rows
-
-    def counts(self, columns: Columns, field: Field) -> Array:
-        """How often each code of a field occurs; for tags, code 0 counts the items without any."""
-        counts = self._counts.get(field)
-        if counts is None:
-            counts = self._counts[field] = self._count(columns, field)
-        return counts
-
-    def _count(self, columns: Columns, field: Field) -> Array:
-        size = len(columns.dictionaries[field])
-        if field is not Field.TAG:
-            codes = columns.codes[field].values
-            if self.total < len(codes):
-                codes = codes.take(self.rows)
-            counted: Array = np.bincount(codes, minlength=size)
-            return counted
-        admitted = self.mask[columns.tag_rows.values]
-        counts = np.bincount(columns.tag_codes.values[admitted], minlength=size)
-        counts[MISSING] = self.total - np.count_nonzero(columns.is_tagged.values & self.mask)
-        return counts
+        """The rows admitted, ascending; made at each call."""
+        return np.flatnonzero(self.mask)
 
 
 def canonical(filter: MetaFilter) -> str:
@@ -85,23 +71,25 @@ class Filters:
         self._columns = columns
         self._version: tuple[bytes, int] = (b"", -1)
         self._kept: OrderedDict[str, Selection] = OrderedDict()
+        self._nodes = _Nodes(columns)
 
     def select(self, conn: sqlite3.Connection, filter: MetaFilter) -> Selection:
-        """What `filter` admits. `conn` reads the snapshot that the columns were brought to."""
+        """The rows that `filter` admits."""
         return self._kept_or(canonical(filter), lambda: self._mask(conn, filter))
 
     def select_everywhere(self, conn: sqlite3.Connection, filter: MetaFilter) -> Selection:
-        """As `select`, but at every node, sandboxes included, whatever the filter's reach."""
+        """As `select`, whatever node an item is at."""
         key = "everywhere " + canonical(filter.model_copy(update={"reach": None}))
         return self._kept_or(key, lambda: self._mask(conn, filter, is_confined=False))
 
-    def erased_by(self, reach: Reach, kinds: list[ItemKind], *, everything: bool) -> Rows:
+    def erased_by(self, conn: sqlite3.Connection, reach: Reach, kinds: list[ItemKind], *, everything: bool) -> Rows:
         """The rows that an erase takes: `kinds` (all when empty) at the nodes of `reach`, or everything."""
-        mask = self._columns.alive.values.copy()
+        left = _Left(self._columns, conn)
         if not everything:
-            self._confine(mask, reach.model_copy(update={"inherit": False}))
-            self._keep_listed(mask, Field.KIND, [kind.value for kind in kinds])
-        return np.flatnonzero(mask)
+            self._nodes.confine(left, reach.model_copy(update={"inherit": False}))
+            if kinds:
+                left.keep_values(Field.KIND, [kind.value for kind in kinds])
+        return left.rows()
 
     def _kept_or(self, key: str, mask: Callable[[], Mask]) -> Selection:
         if self._version != self._columns.version:
@@ -116,80 +104,162 @@ class Filters:
         return selection
 
     def _mask(self, conn: sqlite3.Connection, filter: MetaFilter, *, is_confined: bool = True) -> Mask:
-        columns = self._columns
-        mask: Mask = columns.alive.values.copy()
-        if is_confined:
-            self._confine(mask, filter.reach)
-        self._keep_listed(mask, Field.KIND, [kind.value for kind in filter.kinds])
-        self._keep_listed(mask, Field.SOURCE, [kind.value for kind in filter.sources])
+        """Comparisons of single codes first, look-ups then, tags last: each looks only at what the others left."""
+        left = _Left(self._columns, conn)
         for field, name in _EQUAL.items():
             wanted = getattr(filter, name)
             if wanted is not None:
-                self._keep_codes(mask, field, {code_of(conn, field, wanted)})
+                left.keep_values(field, [wanted])
+        if filter.turns is not None:
+            left.keep_values(Field.TURNS, [turns_text(filter.turns)])
         for field, name in _SAME_ID.items():
             wanted = getattr(filter, name)
             if wanted is not None:
-                forms = {code_of(conn, field, wanted), code_of(conn, field, redacted_id(wanted))}
-                self._keep_codes(mask, field, forms)
-        if filter.turns is not None:
-            self._keep_codes(mask, Field.TURNS, {code_of(conn, Field.TURNS, turns_text(filter.turns))})
+                left.keep_values(field, [wanted, redacted_id(wanted)])
+        for field, kinds in ((Field.KIND, filter.kinds), (Field.SOURCE, filter.sources)):
+            if kinds:
+                left.keep_values(field, [kind.value for kind in kinds])
+        left.keep_window(filter)
         for field, name in _BELOW_PATH.items():
             wanted = getattr(filter, name)
             if wanted is not None:
-                self._keep_below(mask, field, wanted, code_of(conn, field, wanted))
-        self._keep_window(mask, filter)
+                left.keep_below(field, wanted)
+        if is_confined:
+            self._nodes.confine(left, filter.reach)
         if filter.tags_any:
-            self._keep_tagged(mask, {code_of(conn, Field.TAG, tag) for tag in filter.tags_any})
-        return mask
+            left.keep_tagged(filter.tags_any)
+        return left.mask()
 
-    def _confine(self, mask: Mask, reach: Reach | None) -> None:
-        nodes = self._columns.dictionaries[Field.NAMESPACE].namespaces()
-        admitted = np.fromiter((admitted_by(reach, node) for node in nodes), np.bool_, len(nodes))
-        admitted[MISSING] = False
-        if not admitted[1:].all():
-            mask &= admitted[self._columns.codes[Field.NAMESPACE].values]
 
-    def _keep_listed(self, mask: Mask, field: Field, wanted: list[str]) -> None:
-        if wanted:
-            # These dictionaries hold a handful of values: no need to ask the file.
-            values = self._columns.dictionaries[field].values
-            self._keep_codes(mask, field, {code for code in range(1, len(values)) if values[code] in wanted})
+class _Left:
+    """The rows that passed every condition so far: a mask over all, or, once they are few, a list."""
 
-    def _keep_codes(self, mask: Mask, field: Field, codes: set[int]) -> None:
-        codes = codes - {MISSING}
-        held = self._columns.codes[field].values
-        if len(codes) == 1:
-            mask &= held == next(iter(codes))
-        else:
-            admitted = np.zeros(len(self._columns.dictionaries[field]), np.bool_)
-            admitted[list(codes)] = True
-            mask &= admitted[held]
+    def __init__(self, columns: Columns, conn: sqlite3.Connection) -> None:
+        self.conn = conn
+        self._columns = columns
+        self._mask: Mask = columns.alive.values.copy()
+        self._rows: Rows | None = None
 
-    def _keep_below(self, mask: Mask, field: Field, wanted: str, exact: int) -> None:
-        base = wanted.rstrip("/")
-        below = base + "/"
-        values = self._columns.dictionaries[field].values
-        # Unused codes read as '' and may be admitted: no living row has them.
-        admitted = np.fromiter((value.startswith(below) or value == base for value in values), np.bool_, len(values))
-        admitted[exact] = True
-        admitted[MISSING] = False
-        mask &= admitted[self._columns.codes[field].values]
+    def of(self, column: Array) -> Array:
+        """What a column holds in the rows that are left."""
+        return column if self._rows is None else column.take(self._rows)
 
-    def _keep_window(self, mask: Mask, filter: MetaFilter) -> None:
-        if filter.observed_after is None and filter.observed_before is None:
+    def keep(self, is_kept: Mask) -> None:
+        """Leave out, of the rows that are left, those that do not pass."""
+        if self._rows is not None:
+            self._rows = self._rows[is_kept]
             return
-        seconds, nanoseconds = self._columns.seconds.values, self._columns.nanoseconds.values
-        mask &= seconds != UNDATED
-        if filter.observed_after is not None:
-            second, nanosecond = split_time(filter.observed_after)
-            mask &= (seconds > second) | ((seconds == second) & (nanoseconds >= nanosecond))
-        if filter.observed_before is not None:
-            second, nanosecond = split_time(filter.observed_before)
-            mask &= (seconds < second) | ((seconds == second) & (nanoseconds < nanosecond))
+        self._mask &= is_kept
+        if np.count_nonzero(self._mask) * _SPARSE < len(self._mask):
+            self._rows = np.flatnonzero(self._mask)
 
-    def _keep_tagged(self, mask: Mask, codes: set[int]) -> None:
-        admitted = np.zeros(len(self._columns.dictionaries[Field.TAG]), np.bool_)
-        admitted[list(codes - {MISSING})] = True
-        tagged = np.zeros(len(mask), np.bool_)
-        tagged[self._columns.tag_rows.values[admitted[self._columns.tag_codes.values]]] = True
-        mask &= tagged
+    def rows(self) -> Rows:
+        return np.flatnonzero(self._mask) if self._rows is None else self._rows
+
+    def mask(self) -> Mask:
+        if self._rows is not None:
+            self._mask = np.zeros(len(self._mask), np.bool_)
+            self._mask[self._rows] = True
+        return self._mask
+
+    def keep_values(self, field: Field, values: Sequence[str]) -> None:
+        """Leave out what has none of `values`."""
+        self._keep_codes(field, self._codes(field, values))
+
+    def keep_below(self, field: Field, path: str) -> None:
+        """Leave out what neither is `path` nor lies below it."""
+        base = path.rstrip("/")
+        below = self._columns.dictionaries[field].below(self.conn, base)
+        self._keep_codes(field, np.concatenate([self._codes(field, [path, base]), below]))
+
+    def keep_tagged(self, values: Sequence[str]) -> None:
+        """Leave out what has no tag among `values`."""
+        tags = self._columns.tags
+        is_wanted = _is_one_of(self._codes(Field.TAG, values), self._columns.dictionaries[Field.TAG].size)
+        is_tagged = np.zeros(len(self._mask), np.bool_)
+        is_tagged[tags.more_rows[is_wanted(tags.more)]] = True
+        is_tagged = self.of(is_tagged)
+        for column in tags.first:
+            is_tagged |= is_wanted(self.of(column.values))
+        self.keep(is_tagged)
+
+    def _codes(self, field: Field, values: Sequence[str]) -> Sequence[int]:
+        """MISSING for a string that no item has."""
+        dictionary = self._columns.dictionaries[field]
+        return [dictionary.code(self.conn, value) for value in values]
+
+    def _keep_codes(self, field: Field, codes: Sequence[int] | Array) -> None:
+        is_wanted = _is_one_of(codes, self._columns.dictionaries[field].size)
+        self.keep(is_wanted(self.of(self._columns.codes[field].values)))
+
+    def keep_window(self, filter: MetaFilter) -> None:
+        after, before = filter.observed_after, filter.observed_before
+        if after is not None:
+            self.keep(self._is_from(*split_time(after)))
+        if before is not None:
+            self.keep(~self._is_from(*split_time(before)))
+            self.keep(self.of(self._columns.seconds.values) != UNDATED)
+
+    def _is_from(self, second: int, nanosecond: int) -> Mask:
+        seconds = self.of(self._columns.seconds.values)
+        if nanosecond == 0:
+            return seconds >= second
+        nanoseconds = self.of(self._columns.nanoseconds.values)
+        is_from: Mask = (seconds > second) | ((seconds == second) & (nanoseconds >= nanosecond))
+        return is_from
+
+
+def _is_one_of(codes: Sequence[int] | Array, size: int) -> Callable[[Array], Mask]:
+    """What tells of a column whether each of its codes, all below `size`, is among `codes`, and not MISSING."""
+    if len(codes) == 1 and codes[0] != MISSING:
+        return lambda held: held == codes[0]
+    table = np.zeros(size, np.bool_)
+    table[codes] = True
+    table[MISSING] = False
+    return table.take
+
+
+class _Nodes:
+    """The nodes by code, and which of them a reach admits."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._epoch = 0
+        self._nodes: list[Namespace | None] = []
+        self._admitted: dict[Reach | None, Mask] = {}
+
+    def confine(self, left: _Left, reach: Reach | None) -> None:
+        """Leave out what is at a node that `reach` does not admit."""
+        self._bring_up_to_date(left.conn)
+        admitted = self._admitted.get(reach)
+        if admitted is None:
+            if len(self._admitted) >= _KEPT:
+                self._admitted.clear()
+            nodes = self._nodes
+            admitted = np.fromiter((node is None or admitted_by(reach, node) for node in nodes), np.bool_, len(nodes))
+            self._admitted[reach] = admitted
+        if not admitted.all():
+            left.keep(admitted.take(left.of(self._columns.codes[Field.NAMESPACE].values)))
+
+    def _bring_up_to_date(self, conn: sqlite3.Connection) -> None:
+        dictionary = self._columns.dictionaries[Field.NAMESPACE]
+        if self._epoch != self._columns.epoch:
+            self._epoch, self._nodes = self._columns.epoch, []
+        known = len(self._nodes)
+        if known == dictionary.size:
+            return
+        self._admitted.clear()
+        nodes: list[Namespace | None] = [None] * (dictionary.size - known)
+        found = conn.execute(
+            "SELECT code, value FROM dict WHERE field = ? AND code >= ? AND code < ?",
+            (Field.NAMESPACE, known, dictionary.size),
+        )
+        for code, text in found:
+            try:
+                nodes[code - known] = Namespace.parse(text)
+            except InvalidRequest as error:
+                raise Contradiction(f"it names a node that is none ({error.text})") from error
+        is_used = self._columns.counts(Field.NAMESPACE)[known:] > 0
+        if any(node is None and used for node, used in zip(nodes, is_used.tolist(), strict=True)):
+            raise no_string(Field.NAMESPACE)
+        self._nodes += nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter, ValidationError
 
-from explorer.contract import Conversation, Document, Learning, StoreItem
+from explorer.contract import Conversation, Document, Learning
 from explorer.contract.items import AnyItem
 from explorer.contract.model import reason
 from explorer.engines.sqlite.failures import Contradiction
@@ -12,10 +12,6 @@ from explorer.engines.sqlite.failures import Contradiction
 Item = Document | Conversation | Learning
 
 _ITEM: TypeAdapter[Item] = TypeAdapter(AnyItem)
-
-
-def write_payload(item: StoreItem) -> bytes:
-    return item.model_dump_json().encode("utf-8")
 
 
 def read_payload(payload: bytes, name: str) -> Item:

@@ -5,40 +5,56 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import time
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
+
+import numpy as np
 
 from explorer.contract import (
     Citation,
     EraseRequest,
+    ExplainedHit,
+    ExplainedPage,
     ExplorePage,
     ExploreRequest,
     Exported,
     ExportPage,
     Facet,
+    FetchMode,
     FetchPage,
     FetchRequest,
     GetRequest,
+    Histogram,
+    HistogramRequest,
     Hit,
     ItemId,
     ListPage,
     ListRequest,
     MetaFilter,
+    Passage,
     RecallAnswer,
     RecallRequest,
+    WeightProfile,
     admitted_by,
 )
-from explorer.engines.sqlite import cursors, facets, recall
-from explorer.engines.sqlite.columns import Columns
+from explorer.engines.sqlite import cursors, facets, recall, timeline
+from explorer.engines.sqlite.columns import Columns, Mask
+from explorer.engines.sqlite.cursors import RankPlace
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import Field
 from explorer.engines.sqlite.filters import Filters, canonical
+from explorer.engines.sqlite.nearest import VectorIndex
 from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.payloads import Item, read_payload
-from explorer.engines.sqlite.search import KeywordSearch, Ranking
-from explorer.engines.sqlite.tokens import parse_query
+from explorer.engines.sqlite.ranking import Question, Ranker, Ranking
+from explorer.engines.sqlite.search import KeywordSearch
+from explorer.engines.sqlite.tokens import parse_query, spaced
+from explorer.engines.sqlite.vectors import Vector
 
 T = TypeVar("T")
 Listed = list[T]  # `Reading.list` hides the built-in of that name inside the class body
@@ -57,18 +73,68 @@ class Erasure:
     scopes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many items search by meaning knows."""
+
+    items: int
+    with_vector: int
+    """Items whose vectors were made, those included that have none for want of meaning."""
+    new: int
+    """Items without, stored since the last that got one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What is known of the meaning of a query."""
+
+    vector: Vector | None = None
+    failure: str | None = None
+    """Why a hybrid read has no vector, without a full stop."""
+    behind: str | None = None
+    """What keeps items from getting vectors, without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    place: RankPlace
+    id: ItemId
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedPage:
+    ranking: Ranking
+    mask: Mask
+    found: Listed[_Found]
+    next_cursor: str | None
+
+
 class Reading:
     """Reads through the mirror of one file. Threads may share it: each call holds it to itself.
 
     Raises sqlite3.Error, which the caller translates.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        model: str | None = None,
+        profile: WeightProfile | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`model`: the name of the embedder whose vectors count; None for search by words alone.
+
+        `profile` weighs hybrid reads, None for the engine's own weights; `clock` gives the seconds since 1970.
+        """
+        self._clock = clock
         self._lock = threading.Lock()
         self._columns = Columns()
         self._filters = Filters(self._columns)
         self._order = NewestFirst(self._columns)
         self._search = KeywordSearch(self._columns)
+        self._vectors = VectorIndex(model)
+        self._ranker = Ranker(self._columns, self._search, self._vectors, profile)
+        self._coverage: tuple[object, Coverage] = (None, Coverage(0, 0, 0))
         self._rankings: OrderedDict[tuple[str, int], Ranking] = OrderedDict()
 
     def reset(self) -> None:
@@ -76,7 +142,19 @@ class Reading:
         with self._lock:
             self._columns.clear()
             self._search.postings.clear()
+            self._vectors.clear()
             self._rankings.clear()
+
+    def coverage(self, conn: sqlite3.Connection) -> Coverage:
+        with self._lock:
+            self._vectors.sync(conn, self._columns.sync(conn))
+            version = (self._columns.version, self._vectors.version)
+            if self._coverage[0] != version:
+                ranges, alive = self._vectors.ranges, self._columns.alive.values
+                covered = sum(int(np.count_nonzero(alive[first:stop])) for first, stop in ranges)
+                new = int(np.count_nonzero(alive[self._vectors.top :]))
+                self._coverage = (version, Coverage(int(np.count_nonzero(alive)), covered, new))
+            return self._coverage[1]
 
     def list(self, conn: sqlite3.Connection, req: ListRequest) -> ListPage:
         found, next_cursor = self._page(conn, req)
@@ -90,18 +168,23 @@ class Reading:
         """One page per request, in order; requests of one filter share its selection."""
         with self._lock:
             self._columns.sync(conn)
-            pages, filter, selection = [], None, None
-            for req in reqs:
-                if selection is None or req.filter != filter:
-                    filter, selection = req.filter, self._filters.select(conn, req.filter)
-                pages.append(facets.explore(self._columns, selection, req.facet, req.limit))
+            pages = []
+            for filter, group in groupby(reqs, lambda req: req.filter):
+                wanted = [(req.facet, req.limit) for req in group]
+                pages += facets.explore(conn, self._columns, self._filters.select(conn, filter), wanted)
             return pages
 
     def namespaces(self, conn: sqlite3.Connection, filter: MetaFilter) -> ExplorePage:
         with self._lock:
             self._columns.sync(conn)
             selection = self._filters.select_everywhere(conn, filter)
-            return facets.explore(self._columns, selection, Facet.NAMESPACE, None)
+            (page,) = facets.explore(conn, self._columns, selection, [(Facet.NAMESPACE, None)])
+            return page
+
+    def histogram(self, conn: sqlite3.Connection, req: HistogramRequest) -> Histogram:
+        with self._lock:
+            self._columns.sync(conn)
+            return timeline.histogram(self._columns, self._filters.select(conn, req.filter), req)
 
     def get(self, conn: sqlite3.Connection, req: GetRequest) -> Listed[Exported]:
         found = []
@@ -113,32 +196,64 @@ class Reading:
                     found.append(Exported(id=id, item=item))
         return found
 
-    def fetch(self, conn: sqlite3.Connection, req: FetchRequest) -> FetchPage:
-        question = f"{req.mode} {req.query!r} {req.refers_to!r} {canonical(req.filter)}"
-        generation, place = (None, None) if req.cursor is None else cursors.read_rank(question, req.cursor)
+    def fetch(self, conn: sqlite3.Connection, req: FetchRequest, meaning: Meaning) -> FetchPage:
         with self._lock:
-            self._sync_words(conn)
-            mask = self._filters.select(conn, req.filter).mask
-            if generation is None:
-                generation = self._columns.generation
-            ranking = self._rankings.get((question, generation))
-            if ranking is None:
-                # Of a generation that is gone: its scores were a little other ones, so the place is near, not exact.
-                generation = self._columns.generation
-                ranking = self._search.rank(
-                    conn, parse_query(req.query), mask, lambda row: _text(conn, row), req.refers_to
+            page = self._ranked(conn, req, meaning)
+        hits = [Hit.of_item(found.id, found.item, found.place.score) for found in page.found]
+        return FetchPage(hits=hits, next_cursor=page.next_cursor)
+
+    def explain(self, conn: sqlite3.Connection, req: FetchRequest, meaning: Meaning) -> ExplainedPage:
+        """The page that `fetch` gives, with the parts of each score."""
+        with self._lock:
+            page = self._ranked(conn, req, meaning)
+            question = _question(req, meaning)
+            sought = self._ranker.sought(conn, question.query, question.phrase)
+            hits = []
+            for found in page.found:
+                span = self._ranker.span(conn, found.place.row, found.item, question, sought)
+                hits.append(
+                    ExplainedHit(
+                        hit=Hit.of_item(found.id, found.item, found.place.score),
+                        breakdown=page.ranking.breakdown(found.place, found.item.meta.observed_at),
+                        passage=None if span is None else Passage(start=span[0], stop=span[1]),
+                    )
                 )
-            limit = min(req.limit, self._columns.rows)
-            places = ranking.after(place, limit + 1, mask)
-            if len(places) > limit:
-                self._keep((question, generation), ranking)
-        hits = []
-        for found in places[:limit]:
-            id, item = _load(conn, found.row)
-            hits.append(Hit.of_item(id, item, found.score))
-        if len(places) <= limit:
-            return FetchPage(hits=hits)
-        return FetchPage(hits=hits, next_cursor=cursors.write_rank(question, generation, places[limit - 1]))
+            notes = self._notes(req, page.mask, meaning)
+        return ExplainedPage(hits=hits, next_cursor=page.next_cursor, profile=page.ranking.weights, notes=notes)
+
+    def _ranked(self, conn: sqlite3.Connection, req: FetchRequest, meaning: Meaning) -> _RankedPage:
+        question = f"{req.mode} {req.query!r} {req.refers_to!r} {canonical(req.filter)}"
+        number, place = (None, None) if req.cursor is None else cursors.read_rank(question, req.cursor)
+        self._sync_search(conn)
+        mask = self._filters.select(conn, req.filter).mask
+        ranking = None if number is None else self._rankings.get((question, number))
+        is_kept = ranking is not None
+        if number is None or ranking is None:
+            # One that was forgotten had a little other scores, so the place in its successor is near, not exact.
+            state = (self._columns.version, None if meaning.vector is None else self._vectors.version)
+            number = zlib.crc32(repr(state).encode())
+            ranking = self._rank(conn, _question(req, meaning), mask)
+        limit = min(req.limit, self._columns.rows)
+        places = ranking.after(place, limit + 1, mask if is_kept else None)
+        next_cursor = None
+        if len(places) > limit:
+            self._keep((question, number), ranking)
+            next_cursor = cursors.write_rank(question, number, places[limit - 1])
+        found = [_Found(place, *_load(conn, place.row)) for place in places[:limit]]
+        return _RankedPage(ranking, mask, found, next_cursor)
+
+    def _notes(self, req: FetchRequest, mask: Mask, meaning: Meaning) -> Listed[str]:
+        """What kept a ranking from being whole."""
+        if req.mode is FetchMode.KEYWORD:
+            return []
+        if meaning.failure is not None:
+            return [f"the vector part failed: {meaning.failure}; ranked by words alone"]
+        items = int(np.count_nonzero(mask))
+        missing = int(np.count_nonzero(mask & ~self._vectors.covered(len(mask))))
+        if not missing:
+            return []
+        behind = "" if meaning.behind is None else f" ({meaning.behind})"
+        return [f"{missing:,} of {items:,} items have no vector yet{behind}"]
 
     def _keep(self, key: tuple[str, int], ranking: Ranking) -> None:
         """Remember a ranking that goes on: its next pages come from it, whatever came or went meanwhile."""
@@ -147,23 +262,27 @@ class Reading:
         if len(self._rankings) > _KEPT_RANKINGS:
             self._rankings.popitem(last=False)
 
-    def recall(self, conn: sqlite3.Connection, req: RecallRequest) -> RecallAnswer:
-        query = recall.content_query(req.question)
-        citations, quotes = [], []
+    def recall(self, conn: sqlite3.Connection, req: RecallRequest, meaning: Meaning) -> RecallAnswer:
+        is_hybrid = meaning.vector is not None
+        mode = FetchMode.HYBRID if is_hybrid else FetchMode.KEYWORD
+        query = recall.spread(parse_query(req.question))
+        question = Question(query, spaced(req.question), mode, meaning.vector, req.refers_to)
         with self._lock:
-            self._sync_words(conn)
-            selection = self._filters.select(conn, req.filter)
-            ranking = self._search.rank(conn, query, selection.mask, lambda row: _text(conn, row), req.refers_to)
-            places = ranking.after(None, min(req.limit, self._columns.rows))
-            weights = self._search.weights(conn, query)
-        for place in places:
-            id, item = _load(conn, place.row)
-            quote = recall.quote(item.render_text(), weights)
-            quotes.append(quote)
-            citations.append(
-                Citation(id=id, kind=item.item_kind, snippet=quote.text, meta=item.meta, score=place.score)
-            )
-        return RecallAnswer(answer=recall.compose(quotes), citations=citations, model=MODEL)
+            self._sync_search(conn)
+            ranking = self._rank(conn, question, self._filters.select(conn, req.filter).mask)
+            sought = self._ranker.sought(conn, recall.content_of(query), question.phrase)
+            found, quotes = [], []
+            for place in ranking.after(None, min(req.limit, self._columns.rows)):
+                id, item = _load(conn, place.row)
+                similarity = ranking.breakdown(place, item.meta.observed_at).vector_similarity
+                found.append(_Found(place, id, item))
+                quotes.append(recall.quote(item, sought, similarity if is_hybrid else None))
+        given = recall.answering(quotes)
+        answer = recall.compose([quotes[number] for number in given])
+        if meaning.failure is not None:
+            answer += f" (Searched by words alone: {meaning.failure}.)"
+        citations = [_citation(found[number], quotes[number]) for number in given]
+        return RecallAnswer(answer=answer, citations=citations, model=MODEL)
 
     def rows_of(self, conn: sqlite3.Connection, ids: Iterable[ItemId]) -> Sequence[int]:
         """The rows of the ids that are held, ascending."""
@@ -180,7 +299,7 @@ class Reading:
         with self._lock:
             columns = self._columns
             columns.sync(conn)
-            rows = self._filters.erased_by(req.reach, req.kinds, everything=req.is_whole_tree)
+            rows = self._filters.erased_by(conn, req.reach, req.kinds, everything=req.is_whole_tree)
             nodes = columns.codes[Field.NAMESPACE].values[rows].tolist()
             kinds = columns.codes[Field.KIND].values[rows].tolist()
             return Erasure(rows.tolist(), len(set(zip(nodes, kinds, strict=True))))
@@ -191,12 +310,34 @@ class Reading:
         with self._lock:
             self._columns.sync(conn)
             limit = min(req.limit, self._columns.rows)
-            rows = self._order.page(self._filters.select(conn, req.filter).mask, after, limit + 1)
+            rows = self._order.page(self._filters.select(conn, req.filter), after, limit + 1)
             last = self._order.place(rows[limit - 1]) if len(rows) > limit else None
         return [_load(conn, row) for row in rows[:limit]], None if last is None else cursors.write_list(question, last)
 
-    def _sync_words(self, conn: sqlite3.Connection) -> None:
-        self._search.postings.sync(conn, self._columns.sync(conn))
+    def _rank(self, conn: sqlite3.Connection, question: Question, mask: Mask) -> Ranking:
+        return self._ranker.rank(conn, question, mask, lambda row: _load(conn, row)[1], self._clock())
+
+    def _sync_search(self, conn: sqlite3.Connection) -> None:
+        state = self._columns.sync(conn)
+        self._search.postings.sync(conn, state)
+        self._vectors.sync(conn, state)
+
+
+def _citation(found: _Found, quote: recall.Quote) -> Citation:
+    start, stop = quote.span
+    return Citation(
+        id=found.id,
+        kind=found.item.item_kind,
+        snippet=quote.text,
+        meta=found.item.meta,
+        score=found.place.score,
+        place=Passage(start=start, stop=stop),
+    )
+
+
+def _question(req: FetchRequest, meaning: Meaning) -> Question:
+    query = parse_query(req.query if req.mode is not FetchMode.VECTOR else "")
+    return Question(query, spaced(req.query), req.mode, meaning.vector, req.refers_to)
 
 
 def _row_of(conn: sqlite3.Connection, id: ItemId) -> int | None:
@@ -212,7 +353,3 @@ def _load(conn: sqlite3.Connection, row: int) -> tuple[ItemId, Item]:
         raise Contradiction(f"item {row} has fields but no content")
     id = ItemId(found[0].hex())
     return id, read_payload(found[1], id)
-
-
-def _text(conn: sqlite3.Connection, row: int) -> str:
-    return _load(conn, row)[1].render_text()

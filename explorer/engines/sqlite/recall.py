@@ -1,68 +1,102 @@
-"""An answer without a model: the sentences of the best items that hold most of the question."""
+"""An answer without a model: what the best items say that holds most of the question, in their own words.
+
+Whether anything answers is judged by the evidence: the share of the question's words that a statement holds, and how
+near its item is in meaning. What is near in words and meaning but answers another question passes for an answer: what
+a question wrongly takes for granted is not noticed. The bounds are measured: tests/benchmarks/bench_quality.py.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.engines.sqlite.tokens import Query, count_terms, parse_query
+from explorer.contract import Conversation, StoreItem
+from explorer.engines.sqlite.passages import Span, statements_of, turns_of
+from explorer.engines.sqlite.search import COMMON
+from explorer.engines.sqlite.sought import Sought
+from explorer.engines.sqlite.tokens import Query, Unit
 
-_BETWEEN_SENTENCES = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？])")
-_MAX_SNIPPET = 300
+NOTHING = "Nothing stored answers this question."
+
 _MAX_QUOTED = 3
-
-_COMMON = frozenset(
-    count_terms(
-        "a about an and any are as at be been but by can could did do does for from had has have how i in into is it "
-        "its me my of on or our s should so t tell that the their them then there these they this to us was we were "
-        "what when where which who whom whose why will with would you your"
-    )
-)
+_BY_WORDS = 0.25
+"""The share of a question that a statement holds, from which it answers where words are all there is."""
+_BY_WORDS_ALONE = 0.75
+"""That share from which it answers however far its item is in meaning."""
+_BY_BOTH = 1.3
+_SIMILARITY_COUNTS = 3.0
+"""The share and so many times the similarity together are the evidence, which answers from `_BY_BOTH`."""
+_BESIDE = 0.3
+"""The part of the best evidence that a further statement needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The part of an item that answers best, and how well (the weights of the question's words in it, added up)."""
+    """What an item says that holds most of a question."""
 
+    span: Span
+    """Where it stands in the item's rendered text."""
     text: str
-    weight: float
+    share: float
+    """The share of the question that it holds, 0 to 1."""
+    similarity: float | None = None
+    """The vector part of its item; None where words are all there is."""
+
+    @property
+    def evidence(self) -> float:
+        return self.share + _SIMILARITY_COUNTS * (self.similarity or 0.0)
+
+    @property
+    def is_answer(self) -> bool:
+        if self.similarity is None:
+            return self.share >= _BY_WORDS
+        return self.share >= _BY_WORDS_ALONE or self.evidence >= _BY_BOTH
 
 
-def content_query(question: str) -> Query:
+def spread(query: Query) -> Query:
+    """The query with each run of characters as its pairs: a question in Chinese is one run, which no answer repeats."""
+    units = dict.fromkeys(
+        part
+        for unit in query.units
+        for part in ([unit] if unit.phrase is None else [Unit((pair,)) for pair in unit.terms])
+    )
+    return Query(tuple(units), query.phrase)
+
+
+def content_of(query: Query) -> Query:
     """The question without the words that every question has; all of them where it has no others."""
-    query = parse_query(question)
-    units = tuple(unit for unit in query.units if unit.terms[0] not in _COMMON)
+    units = tuple(unit for unit in query.units if unit.terms[0] not in COMMON)
     return Query(units, query.phrase) if units else query
 
 
-def quote(text: str, weights: dict[str, float]) -> Quote:
-    """The sentence of `text` that holds most of the weighted terms; the first among equals."""
-    best = Quote("", -1.0)
-    for part in _BETWEEN_SENTENCES.split(text):
-        sentence = part.strip()
-        if not sentence:
-            continue
-        weight = sum(weights.get(term, 0.0) for term in count_terms(sentence))
-        if weight > best.weight:
-            best = Quote(_cut(sentence, weights), weight)
-    return best if best.text else Quote(_cut(text.strip(), weights), 0.0)
+def quote(item: StoreItem, sought: Sought, similarity: float | None) -> Quote:
+    """The statement of an item that holds most of what is sought, the first among equals; with the reply to a question.
+
+    The item's text must not be empty.
+    """
+    text = item.render_text()
+    statements = statements_of(item)
+    shares = sought.shares(item, statements)
+    best = shares.index(max(shares))
+    start, stop = statements[best]
+    if isinstance(item, Conversation) and text[start:stop].endswith("?") and best + 1 < len(statements):
+        is_end_of_turn = any(stop == end for _, end in turns_of(item))
+        stop = statements[best + 1][1] if is_end_of_turn else stop
+    return Quote((start, stop), text[start:stop], shares[best], similarity)
 
 
-def _cut(sentence: str, weights: dict[str, float]) -> str:
-    """At most 300 characters, around the first weighted word of a longer sentence."""
-    if len(sentence) <= _MAX_SNIPPET:
-        return sentence
-    lowered = sentence.lower()
-    found = [at for term, weight in weights.items() if weight > 0 and (at := lowered.find(term)) >= 0]
-    start = max(0, min(found, default=0) - _MAX_SNIPPET // 3)
-    end = start + _MAX_SNIPPET
-    return ("…" if start else "") + sentence[start:end].strip() + ("…" if end < len(sentence) else "")
+def answering(quotes: Sequence[Quote]) -> list[int]:
+    """The numbers of the quotes that are worth giving, in order; none where none of them is an answer."""
+    if not any(quote.is_answer for quote in quotes):
+        return []
+    least = _BESIDE * max(quote.evidence for quote in quotes)
+    return [number for number, quote in enumerate(quotes) if quote.evidence >= least]
 
 
-def compose(quotes: list[Quote]) -> str:
+def compose(quotes: Sequence[Quote]) -> str:
     """The answer in words: how many items hold something of the question, and the best of what they say."""
     if not quotes:
-        return "Nothing stored answers this question."
+        return NOTHING
     items = "1 stored item says" if len(quotes) == 1 else f"{len(quotes)} stored items say"
-    said = list(dict.fromkeys(quote.text for quote in sorted(quotes, key=lambda quote: -quote.weight)))
+    said = list(dict.fromkeys(quote.text for quote in sorted(quotes, key=lambda quote: -quote.evidence)))
     return f"{items}: " + " ".join(f"“{text}”" for text in said[:_MAX_QUOTED])

@@ -15,7 +15,10 @@ from explorer.engines.sqlite.fields import Field
 APPLICATION_ID = 0x544D454D  # "TMEM", in the header of the file
 
 SEGMENT = 1 << 14
-"""Arrival numbers in one sealed segment of postings: few enough to rewrite for an erase, and to fit 16 bits."""
+"""Arrival numbers in one full segment: few enough to rewrite for an erase, and to fit 16 bits."""
+
+RUN = 1 << 12
+"""Arrival numbers whose words are sealed at once; the runs of a full segment are merged into one."""
 
 LOG_KEPT = 1_000
 """Generations whose removals are logged; a reader further behind reads the columns anew."""
@@ -50,7 +53,39 @@ def _make_first(conn: sqlite3.Connection) -> None:
     conn.execute("INSERT INTO state VALUES(1, ?, 0, 0, 0, 0)", (secrets.token_bytes(8),))
 
 
-MIGRATIONS = (_make_first,)
+_SECOND = (
+    "DROP TABLE post",
+    "DELETE FROM head",
+    # Sealed runs of arrival numbers [first, stop): ascending, without gaps, up to `state.sealed_below`.
+    "CREATE TABLE run(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, stop INTEGER NOT NULL)",
+    # Words of a run: ids counted from its first (u16 each), then their counts (u8 each). By run first, so that sealing
+    # appends to the end of the tree, at any size of the file.
+    "CREATE TABLE post(run INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run, term))"
+    " WITHOUT ROWID",
+    # The columns of a full segment, so that opening a large file does not read `fac` row by row.
+    "CREATE TABLE cols(seg INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    # Vectors: of items, of their passages, and the sign bits of a full segment's items.
+    "CREATE TABLE vec(id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "CREATE TABLE pvec(id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "CREATE TABLE vbits(seg INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    # Which embedder made the vectors, and of which arrival numbers: `vectors.Made` says how to read it.
+    "CREATE TABLE model(one INTEGER PRIMARY KEY CHECK(one = 1), name TEXT NOT NULL, dims INTEGER NOT NULL,"
+    " form INTEGER NOT NULL, epoch INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,"
+    " top INTEGER NOT NULL)",
+    "ALTER TABLE state ADD COLUMN changes INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE state ADD COLUMN swept INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE state ADD COLUMN traces INTEGER NOT NULL DEFAULT 0",
+    "DELETE FROM gone",
+    "UPDATE state SET sealed_below = 0, log_floor = generation, traces = generation",
+)
+
+
+def _make_second(conn: sqlite3.Connection) -> None:
+    for statement in _SECOND:
+        conn.execute(statement)
+
+
+MIGRATIONS = (_make_first, _make_second)
 
 VERSION = len(MIGRATIONS)
 
@@ -77,10 +112,18 @@ class State:
     """Postings of arrival numbers below are in `post`, those of the others in `head`."""
     log_floor: int
     """Removals are logged for the generations above."""
+    changes: int
+    """Grows with each transaction that changes the file."""
+    swept: int
+    """The transactions up to this one left nothing of moved rows in the file; 0 before the first sweeping."""
+    traces: int
+    """The generation of the last removal, while its text may still lie in the file or its log; 0 when it cannot."""
 
     @classmethod
     def read(cls, conn: sqlite3.Connection) -> State:
-        row = conn.execute("SELECT uid, generation, next_id, sealed_below, log_floor FROM state").fetchone()
+        row = conn.execute(
+            "SELECT uid, generation, next_id, sealed_below, log_floor, changes, swept, traces FROM state"
+        ).fetchone()
         if row is None:
             raise Contradiction("its state row is missing")
         uid, *numbers = row

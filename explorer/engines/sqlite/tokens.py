@@ -4,16 +4,25 @@ Words are runs of letters and digits, accents folded, in lower case; camelCase w
 character separates (so snake_case, paths and dates split by themselves). Scripts written without spaces are indexed by
 character and by pairs of neighbours, so that any piece of a run is found. An emoji is a term of its own.
 
+Beside each word whose stem differs from it an item has the stem as a marked term, which no word equals: what is of one
+stem is then either the stem itself as a word, or marked. Stems are Snowball's (https://snowballstem.org), by the item's
+language.
+
 Index and query must split alike: after a change here, files need their postings made anew.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+
+import Stemmer
 
 MAX_TERM = 64
 """Characters of a word that count; longer ones (encoded data) are cut, in texts and queries alike."""
@@ -35,7 +44,8 @@ _EMOJI = (
     "\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # without the skin tones between, which only vary the one before
 )
 # Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
-_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670\u0640]")
+_ACCENT = "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670\u0640"
+_ACCENTS = re.compile(f"[{_ACCENT}]")
 
 
 def _marks() -> str:
@@ -44,11 +54,66 @@ def _marks() -> str:
     return "".join(f"\\u{code:04x}" for code in marks)
 
 
-_LETTER = rf"[^\W_{_UNSPACED}]"
-_TOKEN = re.compile(rf"([{_UNSPACED}]+)|([{_EMOJI}])|({_LETTER}(?:{_LETTER}|[{_marks()}])*)")
+LETTER = rf"[^\W_{_UNSPACED}]"
+"""A letter or digit of a word, as a pattern."""
+_IN_WORD = rf"(?:{LETTER}|[{_marks()}{_ACCENT}])"
+# What is ASCII goes by the shorter way: that halves the time for the texts that are mostly so.
+_TOKEN = re.compile(
+    rf"[A-Za-z0-9]+(?:(?=[^\x00-\x7f]){_IN_WORD}+)?|(?=[^\x00-\x7f])(?:{LETTER}{_IN_WORD}*|[{_UNSPACED}]+|[{_EMOJI}])"
+)
+_NO_WORD = re.compile(f"[{_UNSPACED}{_EMOJI}]")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _IS_HUMPED = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+
+STEM_MARK = "!"
+"""Ends the term of a stem. No word holds it, and it comes before what they hold: so a stem follows its own word."""
+
+ENGLISH = "english"
+_CODES = {
+    "arabic": "ar ara",
+    "armenian": "hy hye",
+    "basque": "eu eus",
+    "catalan": "ca cat",
+    "danish": "da dan",
+    "dutch": "nl nld",
+    "finnish": "fi fin",
+    "french": "fr fra",
+    "german": "de deu",
+    "greek": "el ell",
+    "hindi": "hi hin",
+    "hungarian": "hu hun",
+    "indonesian": "id ind",
+    "irish": "ga gle",
+    "italian": "it ita",
+    "lithuanian": "lt lit",
+    "nepali": "ne nep",
+    "norwegian": "no nor nb nob nn nno",
+    "portuguese": "pt por",
+    "romanian": "ro ron",
+    "russian": "ru rus",
+    "serbian": "sr srp",
+    "spanish": "es spa",
+    "swedish": "sv swe",
+    "tamil": "ta tam",
+    "turkish": "tr tur",
+    "yiddish": "yi yid",
+}
+"""Snowball's stemmers beside English, and the ISO 639 codes that the BCP 47 tags of their languages begin with."""
+_STEMMERS = {name: name for name in _CODES} | {code: name for name, codes in _CODES.items() for code in codes.split()}
+
+_WORDS_KEPT = 1 << 15
+"""Words whose terms are remembered, for each language; and as many that were met before these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the index holds of one text."""
+
+    counts: dict[str, int]
+    """Every term, marked stems too, and how often it occurs."""
+    length: int
+    """Words, emoji, and characters of scripts without spaces; parts of words, pairs and stems are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +125,8 @@ class Unit:
     """Where the terms alone do not prove it: what `spaced` of the text must hold."""
     is_prefix: bool = False
     """The term also stands for longer words that begin with it."""
+    word: str | None = None
+    """The word in lower case, with its accents, for `stems`; None for what has no stem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,81 +145,160 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
-def count_terms(text: str) -> Counter[str]:
-    """The terms of a text and how often each occurs."""
-    counts: Counter[str] = Counter()
-    words: Counter[str] = Counter()
-    if text.isascii() and _IS_HUMPED.search(text) is None:
-        # Most texts: nothing to fold and nothing to take apart, at half the time of the general way.
-        words.update(_ASCII_WORD.findall(text.lower()))
-        if max(map(len, words), default=0) <= MAX_TERM:
-            return words
-    elif text.isascii():
-        words.update(_ASCII_WORD.findall(text))
-    else:
-        for run, emoji, word in _TOKEN.findall(fold(text)):
-            if word:
-                words[word] += 1
-            elif emoji:
-                counts[emoji] += 1
-            else:
-                counts.update(run)
-                counts.update(_pairs(run))
-    for word, count in words.items():
-        if word.isascii() and word == word.lower():
-            counts[word[:MAX_TERM]] += count
-            continue
-        term = _term(word)
-        counts[term] += count
-        for part in _parts(word):
-            if part != term:
-                counts[part] += count
-    return counts
+def index_terms(text: str, language: str | None) -> Terms:
+    """The terms of a text with the stems of its words, by the language: see `stemmer_of`."""
+    words = _tokens(text)
+    others = [] if text.isascii() else [token for token in words if _is_no_word(token)]
+    if others:
+        words = [token for token in words if not _is_no_word(token)]
+    known = _vocabulary(stemmer_of(language)).learn(words)
+    counts = Counter(chain.from_iterable(map(known.__getitem__, words)))
+    counts.update(chain.from_iterable(others))
+    counts.update(chain.from_iterable(map(_pairs, others)))
+    return Terms(counts, len(words) + sum(map(len, others)))
+
+
+def stemmer_of(language: str | None) -> str:
+    """The name of the stemmer for a language, which is given by a BCP 47 tag or its English name.
+
+    English for None and for what has no stemmer, such as a programming language.
+    """
+    name = (language or "").strip().lower()
+    return _STEMMERS.get(re.split("[-_]", name, maxsplit=1)[0], ENGLISH)
+
+
+def stems(word: str, stemmers: Iterable[str]) -> list[str]:
+    """The different stems of a query's word (see `Unit`) by any of the stemmers, unmarked."""
+    found = (_term(_vocabulary(stemmer).stem([word])[0]) for stemmer in stemmers)
+    return list(dict.fromkeys(stem for stem in found if stem))
 
 
 def spaced(text: str) -> str:
     """The text's terms in order, one space before each: ` 深 色 mode`; a phrase is then a substring."""
     if text.isascii():
         return "".join(f" {word[:MAX_TERM].lower()}" for word in _ASCII_WORD.findall(text))
-    return "".join(f" {term}" for term in _sequence(fold(text)))
+    return _phrase(_sequence(_tokens(text)))
 
 
 def parse_query(text: str) -> Query:
     """Split a query as texts are split; nothing in it has a meaning of its own."""
-    units: dict[Unit, None] = {}
-    found = _TOKEN.findall(fold(text))
-    for position, (run, emoji, word) in enumerate(found):
-        is_last = position == len(found) - 1
-        if word:
-            term = _term(word)
-            for part in dict.fromkeys((term, *_parts(word))):
-                units[Unit((part,), is_prefix=is_last and len(part) >= MIN_PREFIX and term.endswith(part))] = None
-        elif emoji or len(run) == 1:
-            units[Unit((emoji or run,))] = None
-        else:
-            # Two neighbours are a term by themselves; of more, the pairs may stand apart from one another.
-            units[Unit(tuple(dict.fromkeys(_pairs(run))), _phrase(run) if len(run) > 2 else None)] = None
+    units: dict[tuple[tuple[str, ...], str | None], Unit] = {}
+    found = _tokens(text)
+    for position, token in enumerate(found):
+        for unit in _units(token, is_last=position == len(found) - 1):
+            units.setdefault((unit.terms, unit.phrase), unit)
         if len(units) >= MAX_UNITS:
             break
-    sequence = list(_sequence(fold(text)))
-    return Query(tuple(units), _phrase(sequence) if len(found) > 1 else None)
+    return Query(tuple(units.values()), _phrase(_sequence(found)) if len(found) > 1 else None)
 
 
-def _phrase(terms: list[str] | str) -> str:
+def _units(token: str, *, is_last: bool) -> Iterator[Unit]:
+    if not _is_no_word(token):
+        terms = _split(token)
+        for term, spelled in terms:
+            is_prefix = is_last and len(term) >= MIN_PREFIX and terms[0][0].endswith(term)
+            yield Unit((term,), None, is_prefix, spelled)
+    elif len(token) == 1:
+        yield Unit((token,))
+    else:
+        # Two neighbours are a term by themselves; of more, the pairs may stand apart from one another.
+        yield Unit(tuple(dict.fromkeys(_pairs(token[:MAX_UNITS]))), _phrase(token) if len(token) > 2 else None)
+
+
+def _tokens(text: str) -> list[str]:
+    """The words, runs without spaces and emoji of a text, in order; words keep their accents, for the stemmers."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text))
+
+
+def _is_no_word(token: str) -> bool:
+    """Whether a token is a run without spaces, or an emoji."""
+    return token[0] > "\x7f" and _NO_WORD.match(token) is not None
+
+
+def _split(word: str) -> list[tuple[str, str | None]]:
+    """The terms of a word, itself and its parts, as often as they are there; each with what is to be stemmed for it.
+
+    Not the whole of a word with parts, which have stems of their own; nor what has digits, which is no language.
+    """
+    term = _term(word)
+    if not term:
+        return []  # nothing but accents
+    parts = [part for part in _parts(word) if part != term]
+    if parts:
+        return [(term, None), *((part, None if part.isdigit() else part) for part in parts)]
+    is_language = len(word) <= MAX_TERM and (word.isalpha() or not any(map(str.isdigit, word)))
+    return [(term, word.casefold() if is_language else None)]
+
+
+class _Vocabulary:
+    """The terms of words, with their stems by one stemmer; those of words met lately are remembered."""
+
+    def __init__(self, stemmer: str) -> None:
+        self._stemmer = Stemmer.Stemmer(stemmer, 0)
+        self._lock = threading.Lock()  # a stemmer works for one thread at a time
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._known_before: dict[str, tuple[str, ...]] = {}
+
+    def stem(self, words: Sequence[str]) -> list[str]:
+        with self._lock:
+            found: list[str] = self._stemmer.stemWords(words)
+        return found
+
+    def learn(self, words: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """At least all of `words`, each with its terms as often as they are there."""
+        known = self._known
+        new = set(words).difference(known)
+        if not new:
+            return known
+        if len(known) + len(new) > _WORDS_KEPT:
+            self._known_before, known, new = known, {}, set(words)
+        before = self._known_before
+        split, plain = {}, []
+        for word in new:
+            if word in before:
+                known[word] = before[word]
+            elif word.isascii() and word.isalpha() and word.islower() and len(word) <= MAX_TERM:
+                plain.append(word)  # most words: their own and only term, but for the stem
+            else:
+                split[word] = _split(word)
+        for word, stem in zip(plain, self.stem(plain), strict=True):
+            known[word] = (word,) if stem == word else (word, stem + STEM_MARK)
+        found = iter(self.stem([spelled for parts in split.values() for _, spelled in parts if spelled is not None]))
+        for word, parts in split.items():
+            terms = [term for term, _ in parts]
+            for term, spelled in parts:
+                stem = term if spelled is None else _term(next(found))
+                if stem and stem != term:
+                    terms.append(stem + STEM_MARK)
+            known[word] = tuple(terms)
+        self._known = known
+        return known
+
+
+@cache
+def _vocabulary(stemmer: str) -> _Vocabulary:
+    return _Vocabulary(stemmer)
+
+
+def _phrase(terms: Iterable[str]) -> str:
     return "".join(f" {term}" for term in terms)
 
 
-def _sequence(folded: str) -> Iterator[str]:
-    for run, emoji, word in _TOKEN.findall(folded):
-        if word:
-            yield _term(word)
-        else:
-            yield from run or (emoji,)
+def _sequence(tokens: Iterable[str]) -> Iterator[str]:
+    for token in tokens:
+        if _is_no_word(token):
+            yield from token
+        elif term := _term(token):
+            yield term
 
 
 def _term(word: str) -> str:
+    if word.isascii():
+        return word[:MAX_TERM].lower()
     # Folding the case may bring accents back (İ) or lengthen the word (ß).
-    return _ACCENTS.sub("", word[:MAX_TERM].casefold())[:MAX_TERM]
+    return _ACCENTS.sub("", fold(word)[:MAX_TERM].casefold())[:MAX_TERM]
 
 
 def _pairs(run: str) -> list[str]:
@@ -161,6 +307,7 @@ def _pairs(run: str) -> list[str]:
 
 def _parts(word: str) -> list[str]:
     """The parts of a camelCase word, in lower case; none for a plain one."""
-    if len(word) > MAX_TERM or _IS_HUMPED.search(word) is None:
+    word = fold(word)
+    if word.islower() or len(word) > MAX_TERM or _IS_HUMPED.search(word) is None:
         return []
-    return [part.lower() for part in _HUMP.findall(word)]
+    return [part.lower() for part in HUMP.findall(word)]

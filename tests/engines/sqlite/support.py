@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
 from collections import Counter
@@ -37,16 +38,41 @@ from explorer.contract import (
     TurnRange,
     redacted_id,
 )
-from explorer.engines.sqlite import SqliteEngine
+from explorer.engines.sqlite import SqliteEngine, segments, words
+
+SETTLING_TRIES = 2_000
 
 
 @asynccontextmanager
 async def opened(path: Path, **options: Any) -> AsyncIterator[SqliteEngine]:
-    engine = SqliteEngine(path, **options)
+    """An engine for search by words alone, unless an embedder is given."""
+    engine = SqliteEngine(path, **{"embedder": None, **options})
     try:
         yield engine
     finally:
         await engine.aclose()
+
+
+async def vectors_made(engine: SqliteEngine) -> None:
+    """Wait until every item has its vector, where the engine makes any."""
+    for _ in range(SETTLING_TRIES):
+        await engine.list(ListRequest(limit=1))  # the file is there, and looked at
+        status = await engine.vector_status()
+        if status is None or status.with_vector == status.items:
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError(f"vectors are missing still: {status}")
+
+
+async def settled(engine: SqliteEngine) -> None:
+    """Wait for what goes on behind a store: sealing, merging, columns, and vectors."""
+    await vectors_made(engine)
+    with closing(sqlite3.connect(engine.path)) as conn:
+        for _ in range(SETTLING_TRIES):
+            if not words.is_due(conn) and not segments.is_due(conn):
+                return
+            await asyncio.sleep(0.005)
+    raise AssertionError("it goes on and on")
 
 
 def note(text: str, **meta: Any) -> Document:

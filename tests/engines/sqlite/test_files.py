@@ -97,6 +97,34 @@ def test_name_that_no_file_can_have_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
+async def test_path_that_is_too_long_is_named(folder: Path, read_only: bool) -> None:
+    """Also where the file alone would have room, but not the log beside it."""
+    longest = folder / ("n" * (255 - len("-journal")))
+    await made(longest, "a")
+    deep = folder
+    while len(str(deep)) < 400:
+        deep /= "d" * 50
+    deep.mkdir(parents=True)
+    room = 512 - len("-journal") - len(f"{deep}/")
+    await made(deep / ("n" * room), "a")
+    for path in (folder / ("n" * 248), folder / ("n" * 300), deep / ("n" * (room + 1)), deep / ("d" * 200) / "m.db"):
+        await refused(path, ConfigError, "is too long, with what SQLite adds to it", read_only=read_only)
+
+
+async def test_first_pages_that_are_overwritten_while_it_is_open_are_noticed(folder: Path) -> None:
+    """SQLite itself reads them once, and goes on with what it has read."""
+    path = folder / "memory.db"
+    async with opened(path) as engine:
+        await fill(engine, [note("a")])
+        assert (await engine.health()).state == "ok"
+        with path.open("r+b") as file:
+            file.write(b"\xa5" * 8192)
+        health = await engine.health()
+        assert health.state == "down"
+        assert health.reason == f"`{path}` is not a SQLite database"
+
+
+@pytest.mark.parametrize("read_only", [False, True])
 async def test_damaged_layout_is_told_whatever_bytes_it_holds(folder: Path, read_only: bool) -> None:
     """SQLite quotes the layout in its error, and Python reads that as UTF-8."""
     path = folder / "memory.db"

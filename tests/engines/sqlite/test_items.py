@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,22 @@ async def test_repeat_inside_a_batch_is_a_replay_of_its_first_copy(tmp_path: Pat
         assert [receipt.replayed for receipt in receipts] == [False, True, True, False, True]
         assert [receipt.id for receipt in receipts][::2] == [a.fingerprint()] * 3
         assert len(await list_all(engine)) == 3
+
+
+async def test_of_copies_seen_at_different_times_the_first_of_the_batch_is_kept(tmp_path: Path) -> None:
+    later = Timestamp.parse("2025-01-01T00:00:00Z")
+    async with opened(tmp_path / "memory.db") as engine:
+        receipts = await engine.store_many([note("a", observed_at=AT), note("a", observed_at=later), note("a")])
+        assert [receipt.replayed for receipt in receipts] == [False, True, True]
+        assert [hit.meta.observed_at for hit in await list_all(engine)] == [AT]
+
+
+async def test_file_holds_the_wire_form_to_the_byte(tmp_path: Path) -> None:
+    async with opened(tmp_path / "memory.db") as engine:
+        await fill(engine, ITEMS)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as conn:
+        held = conn.execute("SELECT fp, payload FROM item ORDER BY id").fetchall()
+    assert held == [(bytes.fromhex(item.fingerprint()), dump_item(item).encode()) for item in ITEMS]
 
 
 async def test_refused_batch_stores_nothing_and_makes_no_file(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explorer.contract import (
@@ -15,7 +17,12 @@ from explorer.contract import (
     MetaFilter,
     Timestamp,
 )
-from tests.engines.sqlite.support import fill, list_all, note, opened
+from explorer.engines.sqlite import order
+from explorer.engines.sqlite.columns import Columns
+from explorer.engines.sqlite.fields import UNDATED
+from explorer.engines.sqlite.filters import Selection
+from explorer.engines.sqlite.order import NewestFirst
+from tests.engines.sqlite.support import Maker, Oracle, fill, list_all, note, opened
 
 
 def at(text: str) -> Timestamp:
@@ -38,6 +45,53 @@ async def test_newest_first_to_the_nanosecond_and_undated_last(tmp_path: Path) -
         await fill(engine, items)
         # 9999; the nanosecond later; of equals the later stored; before 1970; year 1; undated, the later stored first.
         assert [hit.text for hit in await list_all(engine, limit=3)] == ["1", "4", "5", "2", "7", "3", "6", "0"]
+
+
+@pytest.mark.parametrize("few", [0, 1_024])
+@pytest.mark.parametrize("anew", [0, 3, 4_096])
+async def test_order_holds_while_items_come_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, anew: int
+) -> None:
+    """Sorted by itself or looked for among all; new rows placed one by one, or all sorted anew."""
+    monkeypatch.setattr(order, "_FEW", few)
+    monkeypatch.setattr(order, "_SORTED_ANEW", anew)
+    monkeypatch.setattr(order, "_FIRST_BLOCK", 2)
+    make = Maker(anew)
+    oracle = Oracle()
+    async with opened(tmp_path / "memory.db") as engine:
+        for count in (60, 1, 3, 4, 30, 2):
+            items = [make.item() for _ in range(count)]
+            for item in items:
+                oracle.store(item)
+            await fill(engine, items)
+            for filter in (MetaFilter(), make.filter(), make.filter()):
+                assert [hit.id for hit in await list_all(engine, filter, 7)] == oracle.matching(filter)
+            gone = make.rand.sample(list(oracle.held), 5)
+            await engine.forget(ForgetTarget(ids=gone))
+            for id in gone:
+                del oracle.held[id]
+            assert [hit.id for hit in await list_all(engine, limit=9)] == oracle.matching(MetaFilter())
+
+
+@pytest.mark.parametrize("widest", [40, 62])
+def test_rows_are_ordered_whatever_the_span_of_their_times(widest: int) -> None:
+    """Also where second and place together exceed 64 bits, which takes more than 16 million items of all years."""
+    rand = random.Random(widest)
+    for _ in range(200):
+        size = rand.randint(1, 12)
+        choices = [UNDATED, -(2**widest), -1, 0, 5, 5, 5, 6, 2**widest]
+        seconds = [rand.choice(choices) for _ in range(size)]
+        nanoseconds = [0 if second == UNDATED else rand.choice([0, 0, 1, 999_999_999]) for second in seconds]
+        columns = Columns()
+        for column, values in (
+            (columns.alive, np.ones(size, np.bool_)),
+            (columns.seconds, np.array(seconds, np.int64)),
+            (columns.nanoseconds, np.array(nanoseconds, np.uint32)),
+        ):
+            column.append(values)
+        expected = sorted(range(size), key=lambda row: (seconds[row], nanoseconds[row], row), reverse=True)
+        everything = Selection(np.ones(size, np.bool_))
+        assert NewestFirst(columns).page(everything, None, size) == expected
 
 
 async def test_window_includes_its_start_and_not_its_end(tmp_path: Path) -> None:

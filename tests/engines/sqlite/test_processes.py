@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +22,7 @@ from explorer.contract import (
     MetaFilter,
     Unavailable,
 )
-from explorer.engines.sqlite import SqliteEngine, postings, schema, writer
+from explorer.engines.sqlite import SqliteEngine, facts, schema, writer
 from tests.engines.sqlite.support import everything, fill, list_all, note, opened
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +36,7 @@ def note(text, **meta):
     return Document(body=DocumentBody(text=text), meta=MemoryMeta(**meta))
 
 async def main():
-    engine = SqliteEngine(sys.argv[1])
+    engine = SqliteEngine(sys.argv[1], embedder=None)
     for line in sys.stdin:
         command, _, rest = line.strip().partition(" ")
         if command == "store":
@@ -50,13 +47,6 @@ async def main():
             answer = (await engine.forget(ForgetTarget(filter=MetaFilter(workspace=rest)))).forgotten
         elif command == "count":
             answer = len((await engine.list(ListRequest(limit=10_000))).items)
-        elif command == "crowd":
-            number = 0
-            while True:
-                batch = [note(f"batch {number} of {rest} {n}", workspace=f"b{number}") for n in range(100)]
-                await engine.store_many(batch)
-                number += 1
-                print(number, flush=True)
         print(answer, flush=True)
     await engine.aclose()
 
@@ -140,36 +130,6 @@ async def test_what_another_process_changes_is_seen(
         assert [hit.text for hit in await list_all(engine, limit=2)] == texts
 
 
-@pytest.mark.limit_s(60)
-async def test_killed_in_the_middle_of_storing_leaves_whole_batches(folder: Path) -> None:
-    """Five times kill -9 while another process stores batches of 100: what was acknowledged is there, in hundreds."""
-    path = folder / "memory.db"
-    rand = random.Random(7)
-    acknowledged = 0
-    for round_number in range(5):
-        with Other(path) as other:
-            other.send(f"crowd {round_number}")
-            for _ in range(rand.randint(1, 4)):
-                await asyncio.to_thread(other.answer)
-                acknowledged += 1
-            await asyncio.sleep(rand.random() * 0.03)  # somewhere inside the next batch
-            os.kill(other.process.pid, signal.SIGKILL)
-        async with opened(path, read_only=True) as engine:
-            seen = (await engine.explore(ExploreRequest(facet=Facet.WORKSPACE, limit=1))).total
-            assert seen % 100 == 0
-            assert seen >= acknowledged * 100
-        async with opened(path) as engine:
-            page = await engine.explore(ExploreRequest(facet=Facet.WORKSPACE, limit=500))
-            assert page.total % 100 == 0
-            assert page.total >= acknowledged * 100
-            assert len(await list_all(engine, limit=10_000)) == page.total
-            hits = await engine.fetch(FetchRequest(query="batch", mode=FetchMode.KEYWORD, limit=10_000))
-            assert len(hits.hits) == page.total
-        with closing(sqlite3.connect(path)) as conn:
-            assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        acknowledged = page.total // 100
-
-
 async def test_two_engines_on_one_file_take_turns(folder: Path) -> None:
     path = folder / "memory.db"
     async with opened(path) as a, opened(path) as b:
@@ -231,7 +191,7 @@ async def test_failing_batch_stores_nothing_of_it(folder: Path, monkeypatch: pyt
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as broken:
-            broken.setattr(writer._Coder, "write", fail)
+            broken.setattr(facts._Coder, "write", fail)
             with pytest.raises(Exception, match="disk I/O error"):
                 await fill(engine, [note("b", tags=["t", "u"]), note("c")])
         assert everything(path) == before
@@ -245,7 +205,7 @@ def own_threads() -> list[str]:
 
 
 async def test_closing_ends_threads_and_is_final(folder: Path) -> None:
-    engine = SqliteEngine(folder / "memory.db")
+    engine = SqliteEngine(folder / "memory.db", embedder=None)
     assert own_threads() == []
     await asyncio.gather(engine.store(note("a")), engine.list(ListRequest(limit=1)))
     assert len(own_threads()) == 2
@@ -264,7 +224,7 @@ async def test_closing_ends_threads_and_is_final(folder: Path) -> None:
 
 
 async def test_closing_that_is_cancelled_closes_all_the_same(folder: Path) -> None:
-    engine = SqliteEngine(folder / "memory.db")
+    engine = SqliteEngine(folder / "memory.db", embedder=None)
     await asyncio.gather(engine.store(note("a")), engine.list(ListRequest(limit=1)))
     calls = [asyncio.create_task(engine.store(note(f"b{number}"))) for number in range(5)]
     calls += [asyncio.create_task(engine.list(ListRequest(limit=1))) for _ in range(5)]  # type: ignore[misc]
@@ -280,12 +240,12 @@ async def test_closing_that_is_cancelled_closes_all_the_same(folder: Path) -> No
 
 
 async def test_closing_an_engine_that_was_never_used_does_nothing(folder: Path) -> None:
-    await SqliteEngine(folder / "memory.db").aclose()
+    await SqliteEngine(folder / "memory.db", embedder=None).aclose()
     assert list(folder.iterdir()) == []
 
 
 async def test_closing_waits_for_what_was_begun(folder: Path) -> None:
-    engine = SqliteEngine(folder / "memory.db")
+    engine = SqliteEngine(folder / "memory.db", embedder=None)
     stores = [asyncio.create_task(engine.store(note(f"{number}"))) for number in range(20)]
     await asyncio.sleep(0)
     await engine.aclose()
@@ -314,8 +274,7 @@ async def test_cancelled_calls_leave_whole_transactions(folder: Path) -> None:
 
 
 async def test_sealing_goes_on_behind_the_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (writer, postings):
-        monkeypatch.setattr(module, "SEGMENT", 50)
+    monkeypatch.setattr(schema, "RUN", 50)
     path = folder / "memory.db"
     async with opened(path) as engine, opened(path) as second:
         for number in range(6):
@@ -326,4 +285,4 @@ async def test_sealing_goes_on_behind_the_stores(folder: Path, monkeypatch: pyte
     with closing(sqlite3.connect(path)) as conn:
         assert schema.State.read(conn).sealed_below == 150
         assert conn.execute("SELECT min(id), max(id) FROM head").fetchone() == (150, 179)
-        assert conn.execute("SELECT DISTINCT seg FROM post").fetchall() == [(0,), (1,), (2,)]
+        assert conn.execute("SELECT first, stop FROM run").fetchall() == [(0, 50), (50, 100), (100, 150)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-import re
+import sqlite3
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explorer.contract import (
@@ -24,7 +26,11 @@ from explorer.contract import (
     Timestamp,
     Unsupported,
 )
-from explorer.engines.sqlite import SqliteEngine, postings, writer
+from explorer.engines.sqlite import SqliteEngine, schema
+from explorer.engines.sqlite import search as search_module
+from explorer.engines.sqlite.columns import Columns, Mask
+from explorer.engines.sqlite.search import STEM_WEIGHT, KeywordSearch
+from explorer.engines.sqlite.tokens import parse_query
 from tests.engines.sqlite.support import fill, note, opened
 
 
@@ -86,7 +92,7 @@ async def test_any_query_is_literal_text(folder: Path, query: str) -> None:
 
 
 async def test_blank_query_and_undeclared_modes_are_refused(folder: Path) -> None:
-    async with opened(folder / "memory.db") as engine:
+    async with opened(folder / "memory.db", embedder=None) as engine:
         with pytest.raises(InvalidRequest, match="fetch query must not be empty"):
             await search(engine, " \u3000")
         for mode in (FetchMode.VECTOR, FetchMode.HYBRID):
@@ -106,13 +112,6 @@ async def test_phrase_comes_before_the_same_words_apart(folder: Path) -> None:
     async with opened(folder / "memory.db") as engine:
         await fill(engine, [note("green tea leaves"), note("tea leaves that are green"), note("green leaves of tea")])
         assert (await texts(engine, "green tea"))[0] == "green tea leaves"
-
-
-async def test_longer_words_count_less_than_the_word_itself(folder: Path) -> None:
-    async with opened(folder / "memory.db") as engine:
-        await fill(engine, [note("a recall"), note("a recalls"), note("a rec")])
-        assert await texts(engine, "recall") == ["a recall", "a recalls"]
-        assert await texts(engine, "re") == []  # too short to stand for longer words
 
 
 async def test_filter_and_reach_hold_inside_the_ranking(folder: Path) -> None:
@@ -155,53 +154,138 @@ async def test_days_referred_to_come_first_in_their_zone(folder: Path) -> None:
         assert [hit.text for hit in [*first.hits, *(await engine.fetch(rest)).hits]] == lifted
 
 
-def bm25(held: list[list[str]], query: list[str]) -> list[float]:
-    """The formula by hand, over every text."""
-    average = sum(map(len, held)) / len(held)
-    scores = [0.0] * len(held)
+def bm25(held: dict[int, list[str]], query: list[str]) -> dict[int, float]:
+    """The formula by hand, over every text: the scores above 0."""
+    average = sum(map(len, held.values())) / len(held)
+    scores = dict.fromkeys(held, 0.0)
     for word in query:
-        holders = sum(word in words for words in held)
-        rarity = math.log(1 + (len(held) - holders + 0.5) / (holders + 0.5))
-        for number, words in enumerate(held):
+        holders = sum(word in words for words in held.values())
+        rarity = max(0.001, math.log((len(held) - holders + 0.5) / (holders + 0.5)))
+        for row, words in held.items():
             count = words.count(word)
-            scores[number] += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / average))
-    return scores
+            scores[row] += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / average))
+    return {row: score for row, score in scores.items() if score > 0}
 
 
-@pytest.mark.parametrize("segment", [16, 1 << 14])
-async def test_scores_are_bm25_in_sealed_and_filling_segments(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, segment: int
+class Scores:
+    """What a reader of its own makes of a file, from its begin on."""
+
+    def __init__(self, path: Path) -> None:
+        self._conn = sqlite3.connect(path, isolation_level=None)
+        self.columns = Columns()
+        self._search = KeywordSearch(self.columns)
+
+    def of(self, query: str, mask: Mask | None = None) -> dict[int, float]:
+        """The score of each row found."""
+        self._conn.execute("BEGIN")  # one snapshot, as all reads have
+        self._search.postings.sync(self._conn, self.columns.sync(self._conn))
+        parsed = parse_query(query)
+        rows, scores = self._search.score(self._conn, parsed, self.columns.alive.values if mask is None else mask)
+        assert scores.dtype == np.float32
+        assert rows.tolist() == sorted(set(rows.tolist()))
+        best = self._search.best_possible(self._conn, parsed)
+        self._conn.execute("ROLLBACK")
+        assert (scores > 0).all()
+        assert (scores <= best * 1.000001).all()
+        return dict(zip(rows.tolist(), scores.tolist(), strict=True))
+
+    def close(self) -> None:
+        self._conn.close()
+
+
+@pytest.mark.parametrize("run", [8, 1 << 12])
+async def test_scores_are_bm25_in_sealed_runs_and_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, run: int
 ) -> None:
-    monkeypatch.setattr(writer, "SEGMENT", segment)
-    monkeypatch.setattr(postings, "SEGMENT", segment)
+    monkeypatch.setattr(schema, "RUN", run)
+    monkeypatch.setattr(schema, "SEGMENT", 4 * run)
     rand = random.Random(5)
-    words = ["ox", "ant", "bee", "cat", "dog", "elk", "fox"]
-    held = [[f"n{number}", *rand.choices(words, k=rand.randint(1, 30))] for number in range(90)]
-    items = [note(" ".join(each)) for each in held]
+    words = ["ox", "ant", "bee", "cat", "dog", "elk", "fox"]  # no two of a stem, none the beginning of another
+    held = {row: [f"n{row}", *rand.choices(words, k=rand.randint(1, 30))] for row in range(90)}
+    ids = []
     async with opened(folder / "memory.db") as engine:
-        ids = []
         for start in range(0, 90, 7):
-            ids += await fill(engine, items[start : start + 7])
-            await search(engine, "elk")  # so that later words are added to those already in memory
-        for _ in range(2):
-            # Not a prefix of another word, and never two words in a row as a phrase: those change a score.
-            scores = bm25(held, ["elk", "ox"])
-            wanted = {item.render_text(): score for item, score in zip(items, scores, strict=True) if score > 0}
-            found = {}
-            for hit in await search(engine, "elk ox", limit=200):
-                phrase = 1.5 if re.search(r"\belk ox\b", hit.text) else 1.0
-                found[hit.text] = (hit.score, phrase)
-            assert found.keys() == wanted.keys()
-            for text, (score, phrase) in found.items():
-                assert score in (
-                    pytest.approx(wanted[text], rel=1e-4),
-                    pytest.approx(wanted[text] * phrase, rel=1e-4),
-                )
+            batch = [note(" ".join(held[row])) for row in range(start, min(start + 7, 90))]
+            ids += await fill(engine, batch)
+            if not start:
+                scores = Scores(folder / "memory.db")
+            scores.of("elk")  # so that later words are added to those already in memory
+        with closing(scores):
+            for query in ("elk", "elk ox", "fox n7 ant ox"):
+                assert scores.of(query) == pytest.approx(bm25(held, query.split()), rel=1e-4)
             # Then again, with every third item gone.
             await engine.forget(ForgetTarget(ids=ids[::3]))
-            items = [item for number, item in enumerate(items) if number % 3]
-            held = [each for number, each in enumerate(held) if number % 3]
-            ids = [id for number, id in enumerate(ids) if number % 3]
+            held = {row: each for row, each in held.items() if row % 3}
+            for query in ("elk", "elk ox", "fox n7 ant ox"):
+                wanted = bm25(held, query.split())
+                assert scores.of(query) == pytest.approx(wanted, rel=1e-4)
+                mask = scores.columns.alive.values.copy()
+                mask[10:60] = False
+                chosen = {row: score for row, score in wanted.items() if mask[row]}
+                assert scores.of(query, mask) == pytest.approx(chosen, rel=1e-4)
+            assert scores.of("nothing") == scores.of("?") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "language"),
+    [
+        ("they were running late", "run", None),
+        ("he runs", "running", None),
+        ("a run", "runs", "en-GB"),
+        ("getUserProfiles()", "profile", "python"),
+        ("viele Häuser", "Haus", "de"),
+        ("im Haus", "Häusern", "German"),
+        ("новая книга", "новый", "ru-RU"),
+        ("elle est aimée", "aimer", "fr"),
+    ],
+)
+async def test_finds_other_words_of_the_stem(folder: Path, text: str, query: str, language: str | None) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(text, language=language), note("nothing of the kind")])
+        assert await texts(engine, query) == [text]
+
+
+@pytest.mark.parametrize("run", [2, 1 << 12])
+async def test_stems_do_not_touch_the_score_of_the_word_itself(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, run: int
+) -> None:
+    monkeypatch.setattr(schema, "RUN", run)
+    held = {0: ["one", "run"], 1: ["one", "running"], 2: ["two", "runs", "running"], 3: ["run", "running", "runs"]}
+    held |= {row: ["other", f"n{row}"] for row in range(4, 20)}
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(" ".join(words)) for words in held.values()])
+    with closing(Scores(folder / "memory.db")) as scores:
+        found = scores.of("run")
+        assert found.keys() == {0, 1, 2, 3}
+        assert {row: found[row] for row in (0, 3)} == pytest.approx(bm25(held, ["run"]), rel=1e-4)
+        # The others as if their words of the stem were one, in as many items as hold any.
+        stemmed = {row: ["run" if word.startswith("run") else word for word in words] for row, words in held.items()}
+        wanted = bm25(stemmed, ["run"])
+        assert {row: found[row] for row in (1, 2)} == pytest.approx(
+            {row: wanted[row] * STEM_WEIGHT for row in (1, 2)}, rel=1e-4
+        )
+        assert scores.of("running").keys() == {0, 1, 2, 3}
+
+
+async def test_longer_words_come_last_and_only_where_few_items_hold_the_word(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = {0: ["a", "recall"], 1: ["my", "recallbox"], 2: ["a", "rec"], 3: ["the", "recalls"], 4: ["no", "other"]}
+    held |= {5: ["recallbox", "recall"]}
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(" ".join(words)) for words in held.values()])
+        assert await texts(engine, "re") == []  # too short to stand for longer words
+    with closing(Scores(folder / "memory.db")) as scores:
+        found = scores.of("recall")
+        assert sorted(found, key=lambda row: -found[row])[2:] == [3, 1]
+        assert {row: found[row] for row in (0, 5)} == pytest.approx(bm25(held, ["recall"]), rel=1e-4)
+        assert scores.of("rec").keys() == {0, 1, 2, 3, 5}
+        assert scores.of("recall a").keys() == {0, 2, 3, 5}  # the last word only
+        monkeypatch.setattr(search_module, "PREFIX_BELOW", 3)
+        assert scores.of("recall").keys() == {0, 3, 5}
+        mask = scores.columns.alive.values.copy()
+        mask[0] = False
+        assert scores.of("recall", mask).keys() == {1, 3, 5}  # what the filter leaves out does not count
 
 
 async def test_ties_go_to_the_later_stored(folder: Path) -> None:

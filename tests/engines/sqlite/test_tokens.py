@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engines.sqlite.tokens import MAX_TERM, MAX_UNITS, Unit, count_terms, parse_query, spaced
+from explorer.engines.sqlite import tokens
+from explorer.engines.sqlite.tokens import (
+    MAX_TERM,
+    MAX_UNITS,
+    STEM_MARK,
+    Terms,
+    Unit,
+    index_terms,
+    parse_query,
+    spaced,
+    stemmer_of,
+    stems,
+)
+
+
+def count_terms(text: str) -> Counter[str]:
+    """The terms of a text without stems."""
+    counts = index_terms(text, None).counts
+    return Counter({term: count for term, count in counts.items() if not term.endswith(STEM_MARK)})
 
 
 def test_words_are_runs_of_letters_and_digits_in_lower_case() -> None:
@@ -80,12 +100,17 @@ def test_long_words_are_cut_alike_in_text_and_query() -> None:
 
 
 def test_query_units() -> None:
-    assert parse_query("session-recall").units == (Unit(("session",)), Unit(("recall",), is_prefix=True))
+    assert parse_query("session-recall").units == (
+        Unit(("session",), word="session"),
+        Unit(("recall",), is_prefix=True, word="recall"),
+    )
     assert parse_query("UserProfile").units == (
         Unit(("userprofile",), is_prefix=True),
-        Unit(("user",)),
-        Unit(("profile",), is_prefix=True),
+        Unit(("user",), word="user"),
+        Unit(("profile",), is_prefix=True, word="profile"),
     )
+    assert parse_query("Café 2024 v2").units == (Unit(("cafe",), word="café"), Unit(("2024",)), Unit(("v2",)))
+    assert parse_query("cafe café").units == (Unit(("cafe",), word="cafe"),)
     assert parse_query("深色").units == (Unit(("深色",)),)
     assert parse_query("深色模式").units == (Unit(("深色", "色模", "模式"), " 深 色 模 式"),)
     assert parse_query("深").units == (Unit(("深",)),)
@@ -108,6 +133,77 @@ def test_plain_texts_are_split_as_others_are(text: str) -> None:
     beside_another_script = count_terms(f"{text} 日")
     del beside_another_script["日"]
     assert count_terms(text) == beside_another_script
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "stemmed"),
+    [
+        ("running runs run ran", None, {"run!": 2}),
+        ("Services RUNNING", "en-GB", {"servic!": 1, "run!": 1}),
+        ("getUserProfiles", "python", {"profil!": 1}),  # of the parts, not of the whole
+        ("Häuser Haus", "de-AT", {"haus!": 1}),
+        ("maisons", "French", {"maison!": 1}),
+        ("aimée aimer", "fr", {"aim!": 2}),
+        ("новый новая", "rus", {"нов!": 2}),
+        ("items3 2024 v2s 日本語 🚀", None, {}),
+        ("a" * 100 + "ing", None, {}),
+    ],
+)
+def test_stems_of_words_by_the_language(text: str, language: str | None, stemmed: dict[str, int]) -> None:
+    counts = index_terms(text, language).counts
+    assert {term: count for term, count in counts.items() if term.endswith(STEM_MARK)} == stemmed
+    assert {term: count for term, count in counts.items() if not term.endswith(STEM_MARK)} == count_terms(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "stemmer"),
+    [
+        (None, "english"),
+        ("", "english"),
+        ("rust", "english"),
+        ("zh-Hans", "english"),
+        ("en", "english"),
+        ("German", "german"),
+        ("pt_BR", "portuguese"),
+        ("nb", "norwegian"),
+        (" SPA ", "spanish"),
+    ],
+)
+def test_stemmer_of_a_language(language: str | None, stemmer: str) -> None:
+    assert stemmer_of(language) == stemmer
+
+
+def test_length_counts_words_and_characters_but_not_what_is_added() -> None:
+    assert index_terms("getUserProfiles running 日本語 🚀🚀 Café", None).length == 8
+    assert index_terms("", None) == Terms(Counter(), 0)
+
+
+def test_words_that_are_forgotten_are_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_WORDS_KEPT", 3)
+    texts = ["running services", "Profiles of things", "running items", "services running profiles of things items"]
+    wanted = [index_terms(text, "en") for text in texts]
+    assert [index_terms(text, "en") for _ in range(3) for text in texts] == wanted * 3
+    assert wanted[3].counts == {
+        **{"services": 1, "running": 1, "profiles": 1, "of": 1, "things": 1, "items": 1},
+        **{"servic!": 1, "run!": 1, "profil!": 1, "thing!": 1, "item!": 1},
+    }
+
+
+@given(st.text("abeginsy", min_size=1, max_size=12))
+def test_case_makes_no_difference(word: str) -> None:
+    assert index_terms(word, None) == index_terms(word.upper(), None) == index_terms(f"{word} ", "en")
+
+
+@given(
+    st.text(max_size=60) | st.text("ingseduly ABé日", max_size=40),
+    st.sampled_from([None, "de", "fr", "ru", "ar", "hi"]),
+)
+def test_text_is_of_every_stem_that_its_words_as_a_query_have(text: str, language: str | None) -> None:
+    counts = index_terms(text, language).counts
+    for unit in parse_query(text).units:
+        for stem in stems(unit.word, [stemmer_of(language)]) if unit.word is not None else []:
+            assert stem in counts or stem + STEM_MARK in counts
+    assert all(term.rstrip(STEM_MARK) and " " not in term for term in counts)
 
 
 @given(st.text(max_size=60) | st.text("aB1_ é\u0301日本ก🚀\u200d\ufe0fİßǅ\u0345", max_size=30))

@@ -1,0 +1,199 @@
+"""Answers without a model: what is quoted, where it stands, and when nothing answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from explorer.contract import Citation, GetRequest, RecallAnswer, RecallRequest, StoreItem, Timestamp, Unavailable
+from explorer.engines.sqlite import SqliteEngine
+from explorer.engines.sqlite.recall import NOTHING, Quote, answering, compose
+from tests.engines.sqlite.support import fill, note, opened, vectors_made
+from tests.engines.sqlite.test_passages import sentences, talk
+from tests.engines.sqlite.word_vectors import WordVectors
+
+
+async def recall(engine: SqliteEngine, question: str, limit: int = 5, **options: object) -> RecallAnswer:
+    answer = await engine.recall(RecallRequest.model_validate({"question": question, "limit": limit, **options}))
+    for cited in answer.citations:
+        await check_place(engine, cited)
+    return answer
+
+
+async def check_place(engine: SqliteEngine, cited: Citation) -> None:
+    (hit,) = await engine.get(GetRequest(ids=[cited.id]))
+    assert cited.place is not None
+    assert cited.snippet == hit.text[cited.place.start : cited.place.stop]
+    assert (cited.kind, cited.meta) == (hit.kind, hit.meta)
+
+
+def snippets(answer: RecallAnswer) -> list[str]:
+    return [cited.snippet for cited in answer.citations]
+
+
+async def test_sentence_of_a_document(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(
+            engine, [note(f"{sentences(20)} The kiln fires at 1,240 degrees. {sentences(20)}"), note("The kiln fires.")]
+        )
+        answer = await recall(engine, "At how many degrees does the kiln fire?")
+        assert snippets(answer)[0] == "The kiln fires at 1,240 degrees."
+        assert answer.answer == "2 stored items say: “The kiln fires at 1,240 degrees.” “The kiln fires.”"
+
+
+async def test_turn_of_a_conversation_and_the_reply_to_a_question(folder: Path) -> None:
+    items = [
+        talk("Hello!", "Hi. How are you?", "I sold my bicycle yesterday.", "Oh no!"),
+        talk("What did the vet say about the hamster?", "It needs a diet.", "Poor thing."),
+        talk(f"Which vet?\n{'Nothing to see. ' * 30}", "The one in town."),
+    ]
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, items)
+        assert snippets(await recall(engine, "Who sold a bicycle?")) == ["user: I sold my bicycle yesterday."]
+        first = snippets(await recall(engine, "What did the vet say about the hamster?"))[0]
+        assert first == "user: What did the vet say about the hamster?\nassistant: It needs a diet."
+        # The question is within the turn: what follows it there is no reply.
+        assert "user: Which vet?" in snippets(await recall(engine, "Which vet?"))
+
+
+async def test_learning_and_title_are_quoted_too(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("plain"), *titled("Quarterly numbers", "They rose.")])
+        assert snippets(await recall(engine, "quarterly numbers")) == ["# Quarterly numbers"]
+
+
+def titled(title: str, text: str) -> Sequence[StoreItem]:
+    return [note(text).model_copy(update={"title": title})]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "snippet"),
+    [
+        (
+            "Das Wetter war gut. Der Zug nach Köln fährt um neun.",
+            "Wann fährt der Zug nach Köln?",
+            "Der Zug nach Köln fährt um neun.",
+        ),
+        ("我喜欢茶。猫在花园里睡觉。天气很好。", "花园里睡觉的猫", "猫在花园里睡觉。"),
+        ("Le chat dort. La réunion est reportée à mardi.", "réunion reportée", "La réunion est reportée à mardi."),
+        ("Use getUserProfile. Never call it twice!", "user profile", "Use getUserProfile."),
+    ],
+)
+async def test_other_languages_and_code(folder: Path, text: str, question: str, snippet: str) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(text), note("Ein anderer Text. 别的。")])
+        assert snippets(await recall(engine, question))[0] == snippet
+
+
+async def test_long_sentences_are_cut_to_what_can_be_read(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(f"{'before ' * 2_000}needle {'after ' * 2_000}")])
+        (snippet,) = snippets(await recall(engine, "needle"))
+        assert "needle" in snippet
+        assert len(snippet) <= 300
+
+
+# --- when nothing answers ---
+
+
+@pytest.mark.parametrize("embedder", [None, WordVectors(2_000)])
+async def test_says_that_nothing_answers(folder: Path, embedder: WordVectors | None) -> None:
+    stored = [
+        note("The office plants are watered on Mondays."),
+        talk("Where did we park?", "On level two of the garage."),
+        *(note(f"{sentences(3)} {number}") for number in range(8)),
+    ]
+    async with opened(folder / "memory.db", embedder=embedder) as engine:
+        assert (await recall(engine, "Who waters the plants?")).answer == NOTHING
+        await fill(engine, stored)
+        for question in (
+            "Which programming language has the smallest compiler?",
+            "When did the ferry to Rhodes sink in the storm on Monday?",
+            "?!",
+            "zzz",
+        ):
+            answer = await recall(engine, question)
+            assert (answer.answer, answer.citations) == (NOTHING, [])
+        for question in ("Who waters the office plants?", "garage", "plants"):
+            assert (await recall(engine, question)).citations
+
+
+async def test_what_answers_in_other_words_is_found_by_its_meaning(folder: Path) -> None:
+    texts = ["The feline is asleep.", "Trains to Bern run hourly.", "We serve soup at noon."]
+    async with opened(folder / "memory.db", embedder=WordVectors(2_000)) as engine:
+        await fill(engine, [note(text) for text in texts])
+        assert snippets(await recall(engine, "the cat is where?")) == [texts[0]]
+
+
+async def test_weaker_evidence_is_left_out_beside_stronger(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("The red kite was seen over Ulm in June."), note("In June."), note("x"), note("y")])
+        assert snippets(await recall(engine, "red kite seen over Ulm in June")) == [
+            "The red kite was seen over Ulm in June."
+        ]
+
+
+async def test_filter_limit_and_days_hold(folder: Path) -> None:
+    def kite(number: int) -> StoreItem:
+        at = Timestamp.parse(f"2024-05-{number + 1:02}T12:00:00Z")
+        return note(f"A kite, number {number}.", workspace=f"w{number % 2}", observed_at=at)
+
+    async with opened(folder / "memory.db", embedder=WordVectors()) as engine:
+        await fill(engine, map(kite, range(8)))
+        assert len((await recall(engine, "kite", 3)).citations) == 3
+        found = (await recall(engine, "kite", 10, filter={"workspace": "w1"})).citations
+        assert {cited.meta.workspace for cited in found} == {"w1"}
+        day = {"from": "2024-05-03", "to": "2024-05-03"}
+        assert snippets(await recall(engine, "kite", 3, refers_to=day))[0] == "A kite, number 2."
+
+
+async def test_says_that_it_had_to_do_without_vectors(folder: Path) -> None:
+    embedder = WordVectors()
+    async with opened(folder / "memory.db", embedder=embedder) as engine:
+        await fill(engine, [note("A kite.")])
+        await vectors_made(engine)
+        embedder.error = Unavailable("the model is out")
+        answer = (await recall(engine, "kite")).answer
+        assert answer == "1 stored item says: “A kite.” (Searched by words alone: the model is out.)"
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_every_citation_stands_at_its_place(folder: Path, seed: int) -> None:
+    rand = random.Random(seed)
+    words = ["kite", "kites", "red.", "blue?", "猫。", "é", "\n", "  ", "x" * 400, "fly!", "Kite"]
+
+    def text() -> str:
+        return "".join(rand.choice(words) + rand.choice((" ", "")) for _ in range(rand.randint(1, 40)))
+
+    items = [rand.choice([note, talk])(f"kite {text()}") for _ in range(20)]
+    items += [talk(*(f"said {text()}" for _ in range(rand.randint(2, 6)))) for _ in range(10)]
+    async with opened(folder / "memory.db", embedder=WordVectors()) as engine:
+        await fill(engine, items)
+        for question in ("kite", "red kites fly", "猫", "What is blue?"):
+            await recall(engine, question, 30)
+
+
+# --- parts by themselves ---
+
+
+def test_evidence_of_words_or_of_both() -> None:
+    def is_answer(share: float, similarity: float | None) -> bool:
+        return Quote((0, 1), "x", share, similarity).is_answer
+
+    assert is_answer(0.25, None)
+    assert not is_answer(0.24, None)
+    assert is_answer(0.75, 0.0)
+    assert not is_answer(0.7, 0.19)
+    assert is_answer(0.7, 0.21)
+    assert is_answer(0.0, 0.45)
+    assert not is_answer(0.25, 0.3)
+
+
+def test_answering_keeps_the_order_and_drops_the_weak() -> None:
+    quotes = [Quote((0, 1), str(share), share) for share in (0.4, 0.05, 1.0, 0.2, 0.31)]
+    assert answering(quotes) == [0, 2, 4]
+    assert answering([Quote((0, 1), "x", 0.2)]) == answering([]) == []
+    assert compose([quotes[0], quotes[2], quotes[2]]) == "3 stored items say: “1.0” “0.4”"
