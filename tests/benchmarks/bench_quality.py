@@ -1,0 +1,334 @@
+"""How often a search finds what was asked for: real conversations, and paraphrases that share no word with the answer.
+
+    python tests/benchmarks/bench_quality.py [--data FOLDER]
+
+FOLDER holds `items.jsonl` and `questions.jsonl` of LoCoMo; without it, ../shared/data/locomo beside the repository.
+Each question is asked at its own node and again over everything. Beside the engine, in the same run: BM25 of the
+package rank-bm25 over whole items, the same items, split into lower-case words. Prints Markdown tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+import rank_bm25  # noqa: E402
+
+from explorer.contract import (  # noqa: E402
+    Conversation,
+    Document,
+    DocumentBody,
+    FetchMode,
+    FetchRequest,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Passage,
+    Reach,
+    RecallRequest,
+    StoreItem,
+    parse_item,
+)
+from explorer.engines.embedding import default_embedder  # noqa: E402
+from explorer.engines.sqlite import SqliteEngine  # noqa: E402
+
+DATA = ROOT.parent / "shared" / "data" / "locomo"
+PARAPHRASES = Path(__file__).with_name("paraphrases.json")
+CATEGORIES = {1: "several sessions", 2: "time", 3: "open", 4: "single session", 5: "not there"}
+AT = (1, 5, 10)
+PAGE = 15
+CITED = 5
+WAIT_S = 120.0
+POLL_S = 0.2
+GOAL = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    node: str
+    category: int
+    threads: frozenset[str]
+    turns: frozenset[tuple[str, int]]
+
+    @classmethod
+    def parse(cls, line: str) -> Question:
+        made = json.loads(line)
+        turns = frozenset((thread, turn) for thread, turn in made["turns"])
+        return cls(made["question"], made["namespace"], made["category"], frozenset(made["threads"]), turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one question: threads in the order they are first met, and the places shown."""
+
+    threads: Sequence[str]
+    places: Sequence[tuple[str, Passage | None]] = ()
+    """Of the items up to the fifth thread: the item's id and the piece of it that was shown."""
+    is_refused: bool = False
+
+
+@dataclass(slots=True)
+class Result:
+    """Answers to all questions by one way of asking, in order."""
+
+    name: str
+    answers: list[Answer] = field(default_factory=list)
+    shows_places: bool = True
+
+    def found(self, questions: Sequence[Question], at: int) -> list[bool]:
+        """For each question, whether a thread with evidence is among the first `at`."""
+        return [
+            bool(question.threads.intersection(answer.threads[:at]))
+            for question, answer in zip(questions, self.answers, strict=True)
+        ]
+
+    def misses(self, questions: Sequence[Question], at: int = 5) -> int:
+        return self.found(questions, at).count(False)
+
+
+class Corpus:
+    """The items of LoCoMo, and where each turn stands in its conversation's text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.items = [parse_item(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
+        self.questions = [Question.parse(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
+        self.thread: dict[ItemId, str] = {}
+        self._turns: dict[tuple[ItemId, int], tuple[int, int]] = {}
+        for item in self.items:
+            id = item.fingerprint()
+            self.thread[id] = item.meta.thread_id or ""
+            if isinstance(item, Conversation):
+                start = 0
+                for number, turn in enumerate(item.turns):
+                    stop = start + len(turn.render_text())
+                    self._turns[id, number] = (start, stop)
+                    start = stop + 1
+
+    def shows(self, question: Question, id: ItemId, place: Passage | None) -> bool:
+        """Whether a piece of an item holds a turn with evidence."""
+        if place is None:
+            return False
+        spans = (self._turns.get((id, number)) for thread, number in question.turns if thread == self.thread[id])
+        return any(span is not None and place.start <= span[0] and span[1] <= place.stop for span in spans)
+
+    def filter(self, question: Question, *, is_own: bool) -> MetaFilter:
+        return MetaFilter(reach=Reach.exact(Namespace.parse(question.node))) if is_own else MetaFilter()
+
+
+async def open_filled(path: Path, items: Sequence[StoreItem]) -> SqliteEngine:
+    """An engine that holds the items with their vectors."""
+    engine = SqliteEngine(path)
+    for start in range(0, len(items), 100):
+        await engine.store_many(list(items[start : start + 100]))
+    for _ in range(round(WAIT_S / POLL_S)):
+        status = await engine.vector_status()
+        if status is None or status.with_vector == status.items:
+            return engine
+        await asyncio.sleep(POLL_S)
+    raise SystemExit(f"the items have no vectors after {WAIT_S} seconds: {status}")
+
+
+async def ask_fetch(engine: MemoryEngine, corpus: Corpus, question: Question, mode: FetchMode, is_own: bool) -> Answer:
+    threads: dict[str, None] = {}
+    places: list[tuple[str, Passage | None]] = []
+    req = FetchRequest(query=question.text, mode=mode, filter=corpus.filter(question, is_own=is_own), limit=PAGE)
+    while True:
+        page = await engine.fetch_explained(req)
+        for explained in page.hits:
+            threads.setdefault(corpus.thread[explained.hit.id])
+            if len(threads) <= 5:
+                places.append((explained.hit.id, explained.passage))
+        if page.next_cursor is None or len(threads) >= max(AT):
+            return Answer(list(threads), places)
+        req = req.model_copy(update={"cursor": page.next_cursor})
+
+
+async def ask_recall(engine: MemoryEngine, corpus: Corpus, question: Question, is_own: bool) -> Answer:
+    req = RecallRequest(question=question.text, filter=corpus.filter(question, is_own=is_own), limit=CITED)
+    answer = await engine.recall(req)
+    threads = dict.fromkeys(corpus.thread[cited.id] for cited in answer.citations)
+    return Answer(list(threads), [(cited.id, cited.place) for cited in answer.citations], not answer.citations)
+
+
+def ask_peer(kind: type[Any], corpus: Corpus, name: str, *, is_own: bool) -> Result:
+    """BM25 of rank-bm25 over whole items: those of the question's node, or all."""
+    result = Result(name, shows_places=False)
+    groups: dict[str, list[StoreItem]] = defaultdict(list)
+    for item in corpus.items:
+        groups[str(item.meta.namespace) if is_own else ""].append(item)
+    indexes = {node: kind([words(item.render_text()) for item in items]) for node, items in groups.items()}
+    for question in corpus.questions:
+        node = question.node if is_own else ""
+        scores = indexes[node].get_scores(words(question.text))
+        best = sorted(range(len(scores)), key=lambda at: (-scores[at], at))
+        threads = dict.fromkeys(groups[node][at].meta.thread_id or "" for at in best if scores[at] > 0)
+        result.answers.append(Answer(list(threads)))
+    return result
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+async def bench_conversations(folder: Path, work: Path) -> bool:
+    """Print the tables of LoCoMo; whether its goals are reached."""
+    corpus = Corpus(folder)
+    engine = await open_filled(work / "locomo.db", corpus.items)
+    is_met = True
+    try:
+        modes = engine.descriptor().fetch_modes
+        for is_own in (True, False):
+            peers = [
+                ask_peer(rank_bm25.BM25Okapi, corpus, "rank-bm25 (Okapi), whole items", is_own=is_own),
+                ask_peer(rank_bm25.BM25Plus, corpus, "rank-bm25 (Plus), whole items", is_own=is_own),
+            ]
+            own: dict[str, Result] = {}
+            for mode in modes:
+                own[mode] = Result(mode.value)
+                for question in corpus.questions:
+                    own[mode].answers.append(await ask_fetch(engine, corpus, question, mode, is_own))
+            cited = Result(f"recall, {CITED} citations")
+            for question in corpus.questions:
+                cited.answers.append(await ask_recall(engine, corpus, question, is_own))
+            print_conversations(corpus, [*peers, *own.values(), cited], is_own=is_own)
+            print_refusals(corpus, cited)
+            if FetchMode.HYBRID in own:
+                is_met &= print_goals(corpus, peers[0], own)
+    finally:
+        await engine.aclose()
+    return is_met
+
+
+def print_conversations(corpus: Corpus, results: Sequence[Result], *, is_own: bool) -> None:
+    where = "at the question's own node" if is_own else "over everything"
+    print(f"\n### {len(corpus.questions)} questions about conversations, asked {where}\n")
+    print(
+        "Share of questions with an evidence thread among the first threads, and the evidence turn in what is shown.\n"
+    )
+    heads = [
+        *(f"first {at}" for at in AT),
+        "missed at 5",
+        *(f"{name}, 5" for name in CATEGORIES.values()),
+        "turn shown, 5",
+    ]
+    rows = []
+    for result in results:
+        shown = [
+            any(corpus.shows(question, ItemId(id), place) for id, place in answer.places)
+            for question, answer in zip(corpus.questions, result.answers, strict=True)
+        ]
+        at_five = result.found(corpus.questions, 5)
+        rows.append(
+            [
+                result.name,
+                *(share(result.found(corpus.questions, at)) for at in AT),
+                str(result.misses(corpus.questions)),
+                *(
+                    share(
+                        hit for hit, asked in zip(at_five, corpus.questions, strict=True) if asked.category == category
+                    )
+                    for category in CATEGORIES
+                ),
+                share(shown) if result.shows_places else "-",
+            ]
+        )
+    table(["ranking", *heads], rows)
+
+
+def print_refusals(corpus: Corpus, cited: Result) -> None:
+    refused: dict[bool, list[bool]] = {True: [], False: []}
+    for question, answer in zip(corpus.questions, cited.answers, strict=True):
+        refused[question.category == 5].append(answer.is_refused)
+    print(
+        f"\n`recall` says that nothing answers {share(refused[False])} of the questions with an answer, "
+        f"and {share(refused[True])} of those whose answer is not there."
+    )
+
+
+def print_goals(corpus: Corpus, peer: Result, own: dict[str, Result]) -> bool:
+    misses = {mode: result.misses(corpus.questions) for mode, result in own.items()}
+    hybrid, bm25 = misses[FetchMode.HYBRID], peer.misses(corpus.questions)
+    least = min(misses[FetchMode.KEYWORD], misses[FetchMode.VECTOR])
+    for goal, is_met in (
+        (f"hybrid's misses at 5, {hybrid}, are at most {GOAL} of BM25's, {bm25}", hybrid <= GOAL * bm25),
+        (f"hybrid's misses at 5, {hybrid}, are at most keyword's and vector's, {least}", hybrid <= least),
+    ):
+        print(f"- {'met' if is_met else '**not met**'}: {goal}")
+    return hybrid <= GOAL * bm25 and hybrid <= least
+
+
+async def bench_paraphrases(work: Path) -> None:
+    """Print how often the answer to a question in other words is found, among answers and decoys that share words."""
+    pairs = json.loads(PARAPHRASES.read_text("utf-8"))
+    texts = [pair[key] for key in ("answer", "decoy") for pair in pairs]
+    items: list[StoreItem] = [Document(body=DocumentBody(text=text)) for text in texts]
+    engine = await open_filled(work / "paraphrases.db", items)
+    rows = []
+    try:
+        for mode in engine.descriptor().fetch_modes:
+            places = []
+            for pair in pairs:
+                page = await engine.fetch(FetchRequest(query=pair["query"], mode=mode, limit=max(AT)))
+                found = [hit.text for hit in page.hits]
+                places.append(found.index(pair["answer"]) + 1 if pair["answer"] in found else None)
+            rows.append([mode.value, *(share(place is not None and place <= at for place in places) for at in AT)])
+    finally:
+        await engine.aclose()
+    peer = rank_bm25.BM25Okapi([words(text) for text in texts])
+    ranked = [list(peer.get_top_n(words(pair["query"]), texts, max(AT))) for pair in pairs]
+    rows.insert(
+        0,
+        [
+            "rank-bm25 (Okapi)",
+            *(share(pair["answer"] in found[:at] for pair, found in zip(pairs, ranked, strict=True)) for at in AT),
+        ],
+    )
+    print(f"\n### {len(pairs)} questions in other words than their answers, among {len(texts)} texts\n")
+    table(["ranking", *(f"first {at}" for at in AT)], rows)
+
+
+def share(values: Iterable[bool]) -> str:
+    held = list(values)
+    return f"{sum(held) / len(held):.3f}" if held else "-"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for row in (heads, ["---"] * len(heads), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+async def run(folder: Path) -> int:
+    if default_embedder() is None:
+        print("There is no model for search by meaning here: only words are measured.")
+    is_met = True
+    with tempfile.TemporaryDirectory() as work:
+        if (folder / "items.jsonl").is_file():
+            is_met = await bench_conversations(folder, Path(work))
+        else:
+            print(f"There is no LoCoMo in {folder}: only paraphrases are measured. See --data.")
+        await bench_paraphrases(Path(work))
+    return 0 if is_met else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    return asyncio.run(run(parser.parse_args().data))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
