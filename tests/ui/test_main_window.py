@@ -216,7 +216,7 @@ async def test_a_search_runs_inside_the_filter_and_escape_leaves_it(qtbot: QtBot
         edit = window.findChild(QLineEdit, "searchEdit")
         qtbot.keyClicks(edit, "approval")
         await until(lambda: window.is_idle and window.items.model.rowCount() == 1)
-        assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "approval", FetchMode.KEYWORD)
+        assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "approval", FetchMode.HYBRID)
         assert "chip:query" in chip_names(window)
         qtbot.keyClick(edit, Qt.Key.Key_Escape)
         await until(lambda: window.is_idle and window.items.model.rowCount() == 3)

@@ -199,7 +199,7 @@ async def test_what_is_being_typed_is_not_lost_to_a_click(qtbot: QtBot, tmp_path
         window.facets.filter_wanted.emit(MetaFilter(tags_any=["refunds"]))
         await until(lambda: window.is_idle and rows_of(window) == 1)
         assert edit.text() == "approval"
-        assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "approval", FetchMode.KEYWORD)
+        assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "approval", FetchMode.HYBRID)
 
 
 def rows_of(window: object) -> int:

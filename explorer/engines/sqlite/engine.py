@@ -160,7 +160,9 @@ class SqliteEngine(MemoryEngine):
         return DESCRIPTOR.model_copy(deep=True, update={"fetch_modes": [*modes]})
 
     async def health(self) -> EngineHealth:
-        """Down with a sentence when the file cannot be opened; degraded when it was moved, or removal is unfinished."""
+        """Down with a sentence when the file cannot be opened; degraded when it was moved, a removal is unfinished or did
+        not reach a copy of the file, or search by meaning is behind.
+        """
         try:
             # Another program may have written over the file's first pages, which SQLite reads only once.
             await self._read_thread.run(lambda: check(self._location))
@@ -287,7 +289,9 @@ class SqliteEngine(MemoryEngine):
         return ForgetReport(forgotten=removed)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        """Delete for good. A receipt says so when a reader keeps the file's log, and with it the text, for now."""
+        """Delete for good. Receipts say where text is left: while a reader holds up the file's log, and in copies of the
+        file from before an update or a repair.
+        """
         req.check()
         scopes = 0
 
