@@ -160,8 +160,8 @@ class SqliteEngine(MemoryEngine):
         return DESCRIPTOR.model_copy(deep=True, update={"fetch_modes": [*modes]})
 
     async def health(self) -> EngineHealth:
-        """Down with a sentence when the file cannot be opened; degraded when it was moved, a removal is unfinished or did
-        not reach a copy of the file, or search by meaning is behind.
+        """Down with a sentence when the file cannot be opened; degraded when it was moved, when a removal is unfinished
+        or did not reach a copy of the file, or when search by meaning is behind.
         """
         try:
             # Another program may have written over the file's first pages, which SQLite reads only once.
@@ -289,8 +289,8 @@ class SqliteEngine(MemoryEngine):
         return ForgetReport(forgotten=removed)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        """Delete for good. Receipts say where text is left: while a reader holds up the file's log, and in copies of the
-        file from before an update or a repair.
+        """Delete for good. Receipts say where text is left: while a reader holds up the file's log, and in copies of
+        the file from before an update or a repair.
         """
         req.check()
         scopes = 0

@@ -2,8 +2,8 @@
 
 Keyword part: BM25 divided by the most that the query could get, so that 1 is an item that holds every word so often
 that it counts in full, and a weak match stays weak beside a vector's. For the best items it is the mean of the whole
-item's and of its best passage's, each times the share of the query (by rarity) that it holds at all; for the rest of a
-query of several words it is a lower bound of that.
+item's and of its best passage's, each times a power of the share of the query, by rarity, that it holds at all. For the
+rest of a query of several words its square stands for that: what an item holds at all is at least its score.
 Vector part: the mean of the item's cosine and of its best passage's; the item's alone beyond the best.
 Freshness: halves in a week. What holds the query as a whole phrase does not age, so that no newer item passes it.
 
