@@ -1081,13 +1081,13 @@ async def test_raw_fingerprint_and_copy_are_made_in_another_thread(
 ) -> None:
     viewer = await opened(qtbot, until, talk(("user", "a"), meta=meta()))
     threads: list[bool] = []
-    real = Conversation.model_dump_json
+    real = Conversation.model_dump
 
-    def noted(self: Conversation, *args: Any, **more: Any) -> str:
+    def noted(self: Conversation, *args: Any, **more: Any) -> dict[str, Any]:
         threads.append(threading.current_thread() is threading.main_thread())
         return real(self, *args, **more)
 
-    monkeypatch.setattr(Conversation, "model_dump_json", noted)
+    monkeypatch.setattr(Conversation, "model_dump", noted)
     await choose(viewer, RAW, until)
     assert '"type": "conversation"' in page_text(viewer)
     await choose(viewer, METADATA, until)
