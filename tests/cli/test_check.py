@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from explorer.cli import check
+from explorer.contract import dump_item
 
 from .made import ITEMS, Ran
 
@@ -62,9 +63,8 @@ def test_problems_are_one_until_they_are_repaired(db: Path, run: Run) -> None:
 def test_items_that_are_lost_are_named_and_one(db: Path, run: Run) -> None:
     lost, changed = (ITEMS[number].fingerprint() for number in (1, 2))
     damage(db, f"UPDATE item SET payload = x'00' WHERE fp = x'{lost}'")
-    damage(
-        db, f"UPDATE item SET payload = CAST(replace(payload, 'Fridays', 'Mondays') AS BLOB) WHERE fp = x'{changed}'"
-    )
+    other = dump_item(ITEMS[2]).replace("Fridays", "Mondays").encode()
+    damage(db, f"UPDATE item SET payload = x'{other.hex()}' WHERE fp = x'{changed}'")
     ran = run("check", db, "--repair", "--json")
     assert ran.status == 1
     told = json.loads(ran.out)

@@ -1,6 +1,11 @@
-"""Whole items as the file holds them: their wire form, as bytes."""
+"""Whole items as the file holds them: their wire form, compressed where that makes it smaller.
+
+What is compressed is a zlib stream (RFC 1950), which cannot begin as JSON does: a payload tells by itself which it is.
+"""
 
 from __future__ import annotations
+
+import zlib
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -14,12 +19,25 @@ Item = Document | Conversation | Learning
 _ITEM: TypeAdapter[Item] = TypeAdapter(AnyItem)
 
 
-def read_payload(payload: bytes, name: str) -> Item:
+_JSON_BEGINS = b"{"
+
+
+def to_payload(written: bytes) -> bytes:
+    """The payload that holds an item's wire form."""
+    packed = zlib.compress(written)
+    return packed if len(packed) < len(written) else written
+
+
+def read_payload(payload: object, name: str) -> Item:
     """The item; `name` is what the error calls it. Raises Contradiction where it cannot be read.
 
     Not by `parse_item`: what this program wrote needs no look for repeated keys, which takes most of its time.
     """
+    if not isinstance(payload, bytes):
+        raise Contradiction(f"the content of item {name} is missing")
     try:
-        return _ITEM.validate_json(payload)
+        return _ITEM.validate_json(payload if payload.startswith(_JSON_BEGINS) else zlib.decompress(payload))
+    except zlib.error as error:
+        raise Contradiction(f"the content of item {name} cannot be read ({error})") from error
     except ValidationError as error:
         raise Contradiction(f"the content of item {name} cannot be read ({reason(error)})") from error

@@ -85,7 +85,11 @@ def _make_second(conn: sqlite3.Connection) -> None:
         conn.execute(statement)
 
 
-MIGRATIONS = (_make_first, _make_second)
+def _make_third(_: sqlite3.Connection) -> None:
+    """No other tables: from here on `item.payload` may be compressed, which older programs cannot read."""
+
+
+MIGRATIONS = (_make_first, _make_second, _make_third)
 
 VERSION = len(MIGRATIONS)
 

@@ -15,7 +15,7 @@ from explorer.engines.sqlite import facts, segments, vectors, words
 from explorer.engines.sqlite.connection import OpenedFile, moved_away
 from explorer.engines.sqlite.facts import Facts
 from explorer.engines.sqlite.failures import Contradiction, translating
-from explorer.engines.sqlite.payloads import read_payload
+from explorer.engines.sqlite.payloads import read_payload, to_payload
 from explorer.engines.sqlite.schema import LOG_KEPT, State
 from explorer.engines.sqlite.tokens import Terms, index_terms
 
@@ -38,9 +38,9 @@ class _Prepared:
     terms: Terms
 
 
-def _prepare(id: ItemId, payload: bytes, item: StoreItem) -> _Prepared:
+def _prepare(id: ItemId, written: bytes, item: StoreItem) -> _Prepared:
     terms = index_terms(item.render_text(), item.meta.language)
-    return _Prepared(bytes.fromhex(id), payload, Facts.of(item), terms)
+    return _Prepared(bytes.fromhex(id), to_payload(written), Facts.of(item), terms)
 
 
 class Writer:

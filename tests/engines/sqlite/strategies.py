@@ -386,7 +386,7 @@ class Maker:
         return Operation("together", (Operation(change, makers[change]()), Operation(read, asked, by)))
 
     def _batch(self) -> list[StoreItem]:
-        batch = [self.item() for _ in range(self.rand.choice([1, 2, 3, 3, 6, 12]))]
+        batch = [self.item() for _ in range(self.rand.choice([1, 1, 2, 3, 4, 10]))]
         return [*batch, *self.some(batch, 2)]
 
     def _target(self, stored: Sequence[ItemId]) -> ForgetTarget:
@@ -505,9 +505,10 @@ def _conditions(item: StoreItem) -> dict[str, Any]:
 
 
 _WEIGHTS = {
-    **dict.fromkeys(("export", "list_preview", "histogram", "consolidate", "beliefs", "health", "reopen"), 1),
-    **dict.fromkeys(("store_many", "list", "get", "get_items", "namespaces"), 3),
-    **dict.fromkeys(("explore_many", "page"), 5),
+    "reopen": 0.5,
+    **dict.fromkeys(("export", "list_preview", "histogram", "consolidate", "beliefs", "health"), 1),
+    **dict.fromkeys(("store_many", "list", "get", "namespaces", "explore_many"), 3),
+    **dict.fromkeys(("get_items", "page"), 5),
     **dict.fromkeys(("explore", "fetch"), 7),
 }
 """How often each operation comes, beside 2 for the others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -221,7 +222,7 @@ async def test_content_that_differs_from_its_id_gets_the_id_of_the_content(folde
     with closing(sqlite3.connect(path)) as conn:
         fp, payload = conn.execute("SELECT fp, payload FROM item WHERE id = 20").fetchone()
         twin_fp, twin = conn.execute("SELECT fp, payload FROM item WHERE id = 30").fetchone()
-        changed = payload.replace(b"item ", b"changed ")
+        changed = zlib.decompress(payload).replace(b"item ", b"changed ")
         conn.execute("UPDATE item SET payload = ? WHERE id = 20", (changed,))
         conn.execute("UPDATE item SET payload = ? WHERE id = 40", (twin,))  # what another item is already
         (lost_fp,) = conn.execute("SELECT fp FROM item WHERE id = 40").fetchone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import shutil
 import sqlite3
 import threading
@@ -251,7 +252,8 @@ async def test_truncated_file_stays_as_it_is(folder: Path, read_only: bool) -> N
 async def test_reading_damage_changes_nothing(folder: Path, read_only: bool) -> None:
     """Each page in turn is overwritten: reading answers or says that the file is damaged, and writes nothing."""
     good = folder / "good.db"
-    await made(good, *(f"{number} word{number} " * 300 for number in range(30)))
+    rand = random.Random(5)  # of words that do not compress well
+    await made(good, *(" ".join(rand.randbytes(4).hex() for _ in range(400)) for _ in range(30)))
     content = good.read_bytes()
     damaged = folder / "damaged"
     damaged.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -135,11 +136,28 @@ async def test_of_copies_seen_at_different_times_the_first_of_the_batch_is_kept(
 
 
 async def test_file_holds_the_wire_form_to_the_byte(tmp_path: Path) -> None:
+    items = [*ITEMS, note("x"), note("the same words " * 1_000)]
+    async with opened(tmp_path / "memory.db") as engine:
+        await fill(engine, items)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as conn:
+        held = conn.execute("SELECT fp, payload FROM item ORDER BY id").fetchall()
+    forms = [payload if payload[:1] == b"{" else zlib.decompress(payload) for _, payload in held]
+    assert [fp for fp, _ in held] == [bytes.fromhex(item.fingerprint()) for item in items]
+    assert forms == [dump_item(item).encode() for item in items]
+    assert all(len(payload) <= len(form) for (_, payload), form in zip(held, forms, strict=True))
+    assert len(held[-1][1]) < 500
+
+
+async def test_content_that_is_not_compressed_is_read(tmp_path: Path) -> None:
     async with opened(tmp_path / "memory.db") as engine:
         await fill(engine, ITEMS)
     with closing(sqlite3.connect(tmp_path / "memory.db")) as conn:
-        held = conn.execute("SELECT fp, payload FROM item ORDER BY id").fetchall()
-    assert held == [(bytes.fromhex(item.fingerprint()), dump_item(item).encode()) for item in ITEMS]
+        plain = [(dump_item(item).encode(), bytes.fromhex(item.fingerprint())) for item in ITEMS]
+        conn.executemany("UPDATE item SET payload = ? WHERE fp = ?", plain)
+        conn.commit()
+    async with opened(tmp_path / "memory.db") as engine:
+        found = await engine.get_items(GetRequest(ids=[item.fingerprint() for item in ITEMS]))
+    assert [exported.item for exported in found] == ITEMS
 
 
 async def test_refused_batch_stores_nothing_and_makes_no_file(tmp_path: Path) -> None:

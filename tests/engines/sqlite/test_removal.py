@@ -7,6 +7,7 @@ import random
 import signal
 import sqlite3
 import sys
+import zlib
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -123,11 +124,34 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
+def payloads_of(folder: Path) -> dict[str, bytes]:
+    with closing(sqlite3.connect(folder / "memory.db")) as conn:
+        return {fp.hex(): payload for fp, payload in conn.execute("SELECT fp, payload FROM item")}
+
+
 def left_of(folder: Path, marks: list[str]) -> list[str]:
-    """Which marks are still in some file, as they are, in lower case, or, of an id, as the file holds it."""
-    held = bytes_of(folder)
+    """Which marks are still in some file, as they are, in lower case, or, of an id, as the file holds it.
+
+    Compressed content counts as far as rows have it; what rows no longer have is for `pieces_left`.
+    """
+    readable = (
+        payload if payload[:1] == b"{" else zlib.decompress(payload) for payload in payloads_of(folder).values()
+    )
+    held = b"".join([bytes_of(folder), *readable])
     ids = [mark for mark in marks if len(mark) == 40 and bytes.fromhex(mark) in held]
     return [mark for mark in marks if mark.encode() in held or mark.capitalize().encode() in held] + ids
+
+
+def pieces_of(folder: Path, ids: Iterable[str]) -> list[bytes]:
+    """Pieces of the compressed content of items, such as would be left where one was only half overwritten."""
+    payloads = payloads_of(folder)
+    return [payloads[id][at : at + 12] for id in ids for at in range(0, len(payloads[id]) - 12, 5)]
+
+
+def pieces_left(folder: Path, pieces: list[bytes]) -> list[bytes]:
+    """Those that are still in some file and are not also of an item that is held."""
+    found, held = bytes_of(folder), b"".join(payloads_of(folder).values())
+    return [piece for piece in pieces if piece in found and piece not in held]
 
 
 def vectors_of(path: Path, ids: Iterable[str]) -> list[bytes]:
@@ -166,6 +190,9 @@ async def test_nothing_of_a_removed_item_is_in_any_file(folder: Path, segment: i
         await settled(engine)
         gone_vectors = vectors_of(path, gone)
         assert len(gone_vectors) > 30
+        others = b"".join(payload for id, payload in payloads_of(folder).items() if id not in gone)
+        gone_pieces = [piece for piece in pieces_of(folder, gone) if piece in bytes_of(folder) and piece not in others]
+        assert len(gone_pieces) > 50 * len(gone)
         assert {*left_of(folder, gone_marks)} == {*gone_marks}
         assert all(vector in bytes_of(folder) for vector in gone_vectors)
         reach = Reach.subtree(Namespace.agent("old"))
@@ -182,6 +209,7 @@ async def test_nothing_of_a_removed_item_is_in_any_file(folder: Path, segment: i
         def assert_clean() -> None:
             assert left_of(folder, gone_marks) == []
             assert not [vector for vector in gone_vectors if vector in bytes_of(folder)]
+            assert pieces_left(folder, gone_pieces) == []
 
         assert_clean()
         assert {*left_of(folder, kept_marks)} == {*kept_marks}
