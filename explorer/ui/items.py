@@ -611,7 +611,8 @@ class ItemList(QWidget):
         if health.state != "ok":
             down = health.state == "down"
             title = f"{shown(self._name)} does not serve now" if down else "The engine answers, but not fully"
-            said = f"{_health_sentence(health)} Items may exist that this cannot see."
+            doubt = "Items may exist that this cannot see." if down else "That may be why nothing is shown."
+            said = f"{_health_sentence(health)} {doubt}"
             self._say("plug" if down else "warning", title, said, [("Try again", self.refresh)], tone="caution")
         elif self.model.stopped:
             self._say(

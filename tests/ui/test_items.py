@@ -382,7 +382,7 @@ async def test_no_rows_from_a_degraded_engine_are_not_an_empty_memory(qtbot: QtB
     await settled(items, until)
     title, said = state_words(items)
     assert title == "The engine answers, but not fully"
-    assert said.startswith("Vector search has not responded since 16:41. Items may exist")
+    assert said == "Vector search has not responded since 16:41. That may be why nothing is shown."
     await items.aclose()
 
 

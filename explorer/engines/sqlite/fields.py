@@ -51,8 +51,8 @@ RECORD = np.dtype(
         ("codes", "<u4", (len(SINGLE),)),
         ("seconds", "<i8"),
         ("nanoseconds", "<u4"),
-        ("length", "<u4"),  # tokens of the text
-        ("terms", "<u4"),  # different ones among them, so that a removal can tell whether it found them all
+        ("length", "<u4"),  # words, emoji and unspaced characters of the text: see `tokens.Terms.length`
+        ("terms", "<u4"),  # different terms that the index has of it: how many lists a removal has to find it in
     ]
 )
 
