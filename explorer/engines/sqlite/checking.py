@@ -77,6 +77,7 @@ class Trouble(Enum):
     COLUMNS = "segments of columns that differ from the records"
     LOG = "entries of the log of removals that are damaged, or name an item that is held"
     VECTORS = "vectors that are damaged"
+    NO_VECTOR = "items whose vector is missing, so that search by meaning does not find them"
     ORPHAN_VECTORS = "vectors with no item"
     SIGNS = "segments of vector signs that differ from the vectors"
 
@@ -371,10 +372,16 @@ class _Check:
         for first, stop in made.ranges:
             self._found_rows(
                 Trouble.VECTORS,
-                "SELECT id FROM vec WHERE id >= ? AND id < ? AND length(data) <> ?",
+                "SELECT id FROM vec WHERE id >= ? AND id < ? AND length(data) NOT IN (0, ?)",
                 first,
                 stop,
                 made.dims,
+            )
+            self._found_rows(
+                Trouble.NO_VECTOR,
+                "SELECT id FROM item WHERE id >= ? AND id < ? AND id NOT IN (SELECT id FROM vec)",
+                first,
+                stop,
             )
             passages = self._conn.execute("SELECT id, data FROM pvec WHERE id >= ? AND id < ?", (first, stop))
             while batch := passages.fetchmany(_BATCH):

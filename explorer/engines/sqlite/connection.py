@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TypeVar
 
-from explorer.contract import ConfigError, EngineFailure, NotFound, Unavailable
+from explorer.contract import ConfigError, EngineFailure, NotFound, TinyMemoryError, Unavailable
 from explorer.engines.os_errors import why
 from explorer.engines.sqlite import schema
 from explorer.engines.sqlite.failures import is_busy_error, translated, translating
@@ -202,7 +202,9 @@ class OpenedFile:
     def __init__(self, location: Location) -> None:
         self.location = location
         self.has_traces = False
-        """Whether removed text may still lie in the file or its log, because a reader held up the last sweeping."""
+        """Whether removed text may still lie in the file or its log, because the last sweeping was held up."""
+        self.obstacle: str | None = None
+        """What failed in the last sweeping; None where it only met another program's reading or writing."""
         self._identity: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._sweeping = threading.Lock()
@@ -234,13 +236,21 @@ class OpenedFile:
     def empty_log(self, conn: sqlite3.Connection, wait_s: float) -> bool:
         """Bring the log into the file, empty it, and sweep what it changed: no removed text is left then.
 
-        False where a reader of an older snapshot, or another program's writing, held it up for `wait_s`.
+        False where a reader of an older snapshot, or another program's writing, held it up for `wait_s`, or where the
+        disk failed: never an error, since what was committed before is done.
         """
         deadline = time.monotonic() + wait_s
+        before, self.obstacle = self.obstacle, None
+        is_done = False
         with self._sweeping:
-            while not (is_done := self._try_to_empty_log(conn, wait_s)) and time.monotonic() < deadline:
-                time.sleep(_PAUSE_S)  # SQLite does not wait by itself where another program is at the same
-        self.has_traces = not is_done and schema.State.read(conn).traces > 0
+            try:
+                while not (is_done := self._try_to_empty_log(conn, wait_s)) and time.monotonic() < deadline:
+                    time.sleep(_PAUSE_S)  # SQLite does not wait by itself where another program is at the same
+            except (sqlite3.Error, OSError, TinyMemoryError) as error:
+                self.obstacle = _reason(error)
+                if self.obstacle != before:  # it is tried every second
+                    log.warning("the log of `%s` could not be emptied: %s", self.location.path, self.obstacle)
+        self.has_traces = not is_done and _may_have_traces(conn)
         return is_done
 
     def _try_to_empty_log(self, conn: sqlite3.Connection, wait_s: float) -> bool:
@@ -265,9 +275,6 @@ class OpenedFile:
             if is_busy_error(error):
                 return False
             raise
-        except OSError as error:
-            log.warning("`%s` could not be swept: %s", self.location.path, why(error))
-            return False
         self._pages, self._known = frozenset(), state.changes + 1
         # Of that change; no harm where another program is in the way.
         _truncate_log(conn, 0, self.location.busy_timeout_s)
@@ -287,11 +294,24 @@ class OpenedFile:
 
     def close(self, conn: sqlite3.Connection) -> None:
         """Close a connection that may write, swept; the last one of all processes removes the log."""
-        with closing(conn), suppress(sqlite3.Error):
+        with closing(conn), suppress(sqlite3.Error, OSError):
             if not self.is_moved:
                 state = schema.State.read(conn)
                 if state.swept < state.changes:
                     self.empty_log(conn, 0)
+
+
+def _reason(error: sqlite3.Error | OSError | TinyMemoryError) -> str:
+    if isinstance(error, OSError):
+        return why(error)
+    return error.text if isinstance(error, TinyMemoryError) else str(error)
+
+
+def _may_have_traces(conn: sqlite3.Connection) -> bool:
+    try:
+        return schema.State.read(conn).traces > 0
+    except sqlite3.Error:
+        return True
 
 
 def _truncate_log(conn: sqlite3.Connection, wait_s: float, usual_wait_s: float) -> bool:

@@ -177,7 +177,7 @@ class SqliteEngine(MemoryEngine):
         if self._opened.is_moved:
             return EngineHealth.degraded(moved_away(self._location.path).text)
         if is_unfinished:
-            return EngineHealth.degraded(_traces(self._location.path))
+            return EngineHealth.degraded(_traces(self._opened))
         if copies:
             return EngineHealth.degraded(_copies(copies))
         if self._job is not None and self._job.error is not None:
@@ -302,7 +302,7 @@ class SqliteEngine(MemoryEngine):
             return erasure.rows
 
         await self._write(lambda: self._writer.remove(choose))
-        receipts = [_traces(self._location.path)] if self._opened.has_traces else []
+        receipts = [_traces(self._opened)] if self._opened.has_traces else []
         if copies := copies_of(self._location):
             receipts.append(_copies(copies))
         return EraseReport(erased_scopes=scopes, receipts=receipts)
@@ -470,11 +470,14 @@ class _Thread:
             return self._pool
 
 
-def _traces(path: str) -> str:
-    return (
-        f"the removal from `{path}` is not finished: its log still holds traces, because another program is reading "
-        "the file; they go by themselves soon after that ends"
-    )
+def _traces(opened: OpenedFile) -> str:
+    if opened.location.read_only:
+        reason = "the program that removed it has not ended yet, or was ended; open the file once for writing"
+    elif opened.obstacle is None:
+        reason = "another program is reading the file; they go by themselves soon after that ends"
+    else:
+        reason = f"the disk failed ({opened.obstacle}); it is tried again each second, and whenever the file is opened"
+    return f"the removal from `{opened.location.path}` is not finished: its log still holds traces, because {reason}"
 
 
 def _copies(copies: Listed[str]) -> str:

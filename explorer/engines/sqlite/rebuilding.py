@@ -1,4 +1,4 @@
-"""Making anew what is derived from the items: fields, strings, words, columns. Vectors are added again later."""
+"""Making anew what is derived from the items: fields, strings, words, columns, and the signs of their vectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable
 
-from explorer.engines.sqlite import facts, segments, words
+from explorer.engines.sqlite import facts, segments, vectors, words
 from explorer.engines.sqlite.facts import Facts
 from explorer.engines.sqlite.payloads import read_payload
 from explorer.engines.sqlite.schema import State
@@ -14,11 +14,11 @@ from explorer.engines.sqlite.tokens import index_terms
 
 _BATCH = 500
 
-_DERIVED = ("fac", "dict", "head", "run", "post", "cols", "vbits", "gone")
+_DERIVED = ("fac", "dict", "head", "run", "post", "cols", "gone")
 
 
 def rebuild(conn: sqlite3.Connection, on_item: Callable[[int], None] | None = None) -> None:
-    """Derive all from the rows of `item`, inside the caller's transaction; `on_item` is told how many are done.
+    """Derive all from the rows of `item` and `vec`, in the caller's transaction; `on_item` is told how many are done.
 
     Other processes that have the file open read it anew. Raises Contradiction for an item that cannot be read.
     """
@@ -49,6 +49,7 @@ def rebuild(conn: sqlite3.Connection, on_item: Callable[[int], None] | None = No
         if on_item is not None:
             on_item(done)
     _settle(conn, next_id)
+    vectors.rebuild(conn)
 
 
 def _settle(conn: sqlite3.Connection, next_id: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.contract import NotFound
-from explorer.engines.sqlite import connection, rebuilding, schema, vectors
+from explorer.engines.sqlite import connection, rebuilding, schema
 from explorer.engines.sqlite.checking import Checked, Progress, Trouble, check
 from explorer.engines.sqlite.copies import copying
 from explorer.engines.sqlite.failures import Contradiction, translating
@@ -19,7 +19,14 @@ from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.payloads import read_payload
 
 _BATCH = 500
-_BAD_FOR_VECTORS = (Trouble.STRUCTURE, Trouble.UNREADABLE, Trouble.FINGERPRINT, Trouble.VECTORS)
+_BAD_FOR_VECTORS = (
+    Trouble.STRUCTURE,
+    Trouble.UNREADABLE,
+    Trouble.FINGERPRINT,
+    Trouble.VECTORS,
+    Trouble.NO_VECTOR,
+    Trouble.SIGNS,  # which may tell that a vector changed
+)
 """Where one of these is found, all vectors go, and are made anew in the background."""
 _OBJECTS = "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name <> 'sqlite_sequence'"
 
@@ -206,7 +213,6 @@ class _Repair:
         row = source.execute("SELECT * FROM model").fetchone()
         if row is not None:
             self._conn.execute(f"INSERT INTO model VALUES({', '.join('?' * len(row))})", row)
-        vectors.rebuild(self._conn)
 
 
 def _numbers(source: sqlite3.Connection) -> tuple[int, int]:

@@ -85,8 +85,17 @@ def _make_second(conn: sqlite3.Connection) -> None:
         conn.execute(statement)
 
 
-def _make_third(_: sqlite3.Connection) -> None:
-    """No other tables: from here on `item.payload` may be compressed, which older programs cannot read."""
+_THIRD = (
+    # No other tables: `item.payload` may be compressed from here on, and `vec` has a row, without data, for an item
+    # that was found to have no meaning.
+    "INSERT INTO vec SELECT item.id, x'' FROM item, model WHERE (item.id < low OR item.id >= high AND item.id < top)"
+    " AND item.id NOT IN (SELECT id FROM vec)",
+)
+
+
+def _make_third(conn: sqlite3.Connection) -> None:
+    for statement in _THIRD:
+        conn.execute(statement)
 
 
 MIGRATIONS = (_make_first, _make_second, _make_third)

@@ -40,7 +40,7 @@ class Made:
 
     The rows from `top` on get theirs next. Then those from `high` down to `low`, the newest first: what was there when
     the model changed, or when search by meaning was first asked for. They may hold vectors of the model before, which
-    nothing reads. An item without any meaning, such as a blank one, has no vector.
+    nothing reads. An item without any meaning, such as a blank one, has a vector without numbers.
     """
 
     name: str
@@ -182,10 +182,11 @@ def add(conn: sqlite3.Connection, work: Work, found: Mapping[int, Passages]) -> 
         conn.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, stop))
     for (id,) in conn.execute("SELECT id FROM fac WHERE id >= ? AND id < ?", (first, stop)).fetchall():
         passages = found.get(id)
-        if passages is not None and (vector := joined(passages, made.dims)) is not None:
-            conn.execute("INSERT INTO vec VALUES(?, ?)", (id, vector.tobytes()))
-            if not passages.is_only:
-                conn.execute("INSERT INTO pvec VALUES(?, ?)", (id, pack_passages(passages)))
+        vector = None if passages is None else joined(passages, made.dims)
+        # Without numbers where there is no meaning, so that a row that is not there is known to be lost.
+        conn.execute("INSERT INTO vec VALUES(?, ?)", (id, b"" if vector is None else vector.tobytes()))
+        if passages is not None and vector is not None and not passages.is_only:
+            conn.execute("INSERT INTO pvec VALUES(?, ?)", (id, pack_passages(passages)))
     for segment in range(first // schema.SEGMENT, (stop - 1) // schema.SEGMENT + 1):
         _write_signs(conn, made, segment)
     return True
@@ -249,8 +250,8 @@ def signs_of_rows(conn: sqlite3.Connection, made: Made, first: int, stop: int) -
 def read_vectors(
     conn: sqlite3.Connection, where: str, values: Sequence[int], dims: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-    """Rows, ascending, and their vectors; of each, only the direction counts."""
-    found = conn.execute(f"SELECT id, data FROM vec {where} ORDER BY id", values).fetchall()
+    """Rows that have one, ascending, and their vectors; of each, only the direction counts."""
+    found = conn.execute(f"SELECT id, data FROM vec {where} AND data <> x'' ORDER BY id", values).fetchall()
     data = b"".join([row[1] for row in found])
     if len(data) != len(found) * dims:
         raise Contradiction("a vector in it has the wrong size")

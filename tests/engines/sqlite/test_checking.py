@@ -34,7 +34,7 @@ from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.payloads import read_payload
 from explorer.engines.sqlite.repairing import repair_file
 from tests.engines.sqlite.crashing import FakeEmbedder
-from tests.engines.sqlite.support import Maker, fill, note, opened, settled
+from tests.engines.sqlite.support import Maker, fill, note, opened, settled, vectors_made
 
 from .test_files import snapshot
 
@@ -157,8 +157,8 @@ DAMAGES: list[tuple[str, set[Trouble], int]] = [
     ("DELETE FROM state", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("UPDATE state SET next_id = 44", {Trouble.STATE}, 0),
     ("UPDATE state SET uid = 7", {Trouble.STATE, Trouble.UNREADABLE}, 0),
-    ("DELETE FROM vec WHERE id = 1", {Trouble.SIGNS}, 0),
-    ("DELETE FROM vec WHERE id = 44", set(), 0),
+    ("DELETE FROM vec WHERE id = 1", {Trouble.SIGNS, Trouble.NO_VECTOR}, 0),
+    ("DELETE FROM vec WHERE id = 44", {Trouble.NO_VECTOR}, 0),
     ("UPDATE vec SET data = x'00' WHERE id = 44", {Trouble.VECTORS}, 0),
     ("UPDATE pvec SET data = x'00' WHERE id = 44", {Trouble.VECTORS}, 0),
     ("INSERT INTO pvec VALUES(3, x'00')", {Trouble.ORPHAN_VECTORS, Trouble.VECTORS}, 0),
@@ -198,6 +198,33 @@ async def test_damage_is_named_and_mended(
         hits = await engine.fetch(FetchRequest(query="item", mode=FetchMode.KEYWORD, limit=100))
         assert len(hits.hits) == len((await engine.list(ListRequest(limit=100))).items)
         assert not (await engine.store(note("and it goes on"))).replayed
+    assert check_file(path).is_clean
+
+
+def vectors_of(path: Path) -> list[list[tuple[object, ...]]]:
+    with closing(sqlite3.connect(path)) as conn:
+        return [conn.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in ("vec", "pvec", "vbits")]
+
+
+async def test_vectors_and_their_signs_outlive_a_repair(folder: Path, whole: Whole) -> None:
+    path = folder / "memory.db"
+    whole.put(path)
+    before = vectors_of(path)
+    assert all(before)
+    damage(path, "DELETE FROM fac WHERE id = 44")
+    assert repair_file(path).after.is_clean
+    assert vectors_of(path) == before
+
+
+async def test_vectors_that_were_lost_are_made_anew_after_a_repair(folder: Path, whole: Whole) -> None:
+    path = folder / "memory.db"
+    whole.put(path)
+    before = vectors_of(path)
+    damage(path, "DELETE FROM vec WHERE id IN (1, 44)")
+    assert repair_file(path).after.is_clean
+    async with opened(path, embedder=FakeEmbedder()) as engine:
+        await vectors_made(engine)
+    assert vectors_of(path) == before
     assert check_file(path).is_clean
 
 

@@ -7,9 +7,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from explorer.contract import (
@@ -27,7 +30,8 @@ from explorer.contract import (
 from explorer.engines.sqlite import copies, rebuilding, schema
 from explorer.engines.sqlite.checking import check_file
 from explorer.engines.sqlite.repairing import repair_file
-from tests.engines.sqlite.support import list_all, note, opened
+from tests.engines.sqlite.crashing import FakeEmbedder
+from tests.engines.sqlite.support import fill, list_all, note, opened, vectors_made
 
 from .test_files import refused, snapshot
 
@@ -297,3 +301,27 @@ def test_killed_at_any_step_it_is_the_old_file_or_the_new(folder: Path) -> None:
     assert seen == sorted(seen)
     assert seen.count(1) > 15
     assert seen.count(schema.VERSION) > 3
+
+
+async def test_layout_2_keeps_its_vectors(folder: Path) -> None:
+    """Which had no row for an item without meaning; and its content was not compressed."""
+
+    class Forgetful(FakeEmbedder):
+        def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            return super().embed(texts) * np.array([["..." not in text] for text in texts], np.float32)
+
+    path = folder / "memory.db"
+    async with opened(path, embedder=Forgetful()) as engine:
+        await fill(engine, [note(f"item {number}") for number in range(5)] + [note("..."), note("the last one")])
+        await vectors_made(engine)
+    with closing(sqlite3.connect(path)) as conn:
+        held = conn.execute("SELECT * FROM vec ORDER BY id").fetchall()
+        assert [id for id, data in held if not data] == [5]
+        conn.execute("DELETE FROM vec WHERE data = x''")
+        conn.execute("PRAGMA user_version = 2")
+        conn.commit()
+    async with opened(path) as engine:
+        assert len(await list_all(engine)) == 7
+    with closing(sqlite3.connect(path)) as conn:
+        assert conn.execute("SELECT * FROM vec ORDER BY id").fetchall() == held
+    assert (version(path), check_file(path).problems) == (schema.VERSION, ())

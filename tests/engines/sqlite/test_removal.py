@@ -42,7 +42,7 @@ from explorer.contract import (
     redacted_id,
 )
 from explorer.contract.meta import ActorRef
-from explorer.engines.sqlite import postings, schema, writer
+from explorer.engines.sqlite import connection, postings, schema, writer
 from explorer.engines.sqlite.checking import check_file
 from explorer.engines.sqlite.tokens import STEM_MARK, index_terms
 from tests.conftest import Until
@@ -334,6 +334,32 @@ async def test_unfinished_removal_is_said_until_the_reader_lets_go(folder: Path,
         await until(lambda: b"unforgettable" not in bytes_of(folder))
         for each in (engine, looking):
             assert (await each.health()).state == "ok"
+
+
+@pytest.mark.parametrize("failure", [sqlite3.OperationalError("database or disk is full"), OSError(5, "I/O error")])
+async def test_disk_that_fails_after_a_removal_is_no_failed_removal(
+    folder: Path, until: Until, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    path = folder / "memory.db"
+
+    def fail(*_: object) -> None:
+        raise failure
+
+    async with opened(path) as engine:
+        ids = await fill(engine, [note("unforgettable", workspace="w"), note("stays"), note("goes too")])
+        with monkeypatch.context() as patch:
+            patch.setattr(connection, "sweep", fail)
+            assert (await engine.forget(ForgetTarget(ids=ids[:1]))).forgotten == 1
+            assert "the disk failed (" in ((await engine.health()).reason or "")
+            report = await engine.erase(ALL)
+            assert report.erased_scopes == 1
+            assert "is not finished: its log still holds traces, because the disk failed (" in report.receipts[0]
+            (receipt,) = await engine.store_many([note("stored meanwhile")])
+            assert not receipt.replayed
+            async with opened(path) as other:
+                assert [hit.text for hit in await list_all(other)] == ["stored meanwhile"]
+        await until(lambda: b"unforgettable" not in bytes_of(folder))
+        assert (await engine.health()).state == "ok"
 
 
 async def test_next_change_finishes_a_removal(folder: Path) -> None:
