@@ -52,6 +52,7 @@ from explorer.engines.sqlite.nearest import VectorIndex
 from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.payloads import Item, read_payload
 from explorer.engines.sqlite.ranking import Question, Ranker, Ranking
+from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.search import KeywordSearch
 from explorer.engines.sqlite.tokens import parse_query, spaced
 from explorer.engines.sqlite.vectors import Vector
@@ -136,6 +137,7 @@ class Reading:
         self._ranker = Ranker(self._columns, self._search, self._vectors, profile)
         self._coverage: tuple[object, Coverage] = (None, Coverage(0, 0, 0))
         self._rankings: OrderedDict[tuple[str, int], Ranking] = OrderedDict()
+        self._epoch = self._columns.epoch
 
     def reset(self) -> None:
         """Drop what was read so far: the next call may read another file."""
@@ -147,7 +149,7 @@ class Reading:
 
     def coverage(self, conn: sqlite3.Connection) -> Coverage:
         with self._lock:
-            self._vectors.sync(conn, self._columns.sync(conn))
+            self._vectors.sync(conn, self._sync(conn))
             version = (self._columns.version, self._vectors.version)
             if self._coverage[0] != version:
                 ranges, alive = self._vectors.ranges, self._columns.alive.values
@@ -318,9 +320,17 @@ class Reading:
         return self._ranker.rank(conn, question, mask, lambda row: _load(conn, row)[1], self._clock())
 
     def _sync_search(self, conn: sqlite3.Connection) -> None:
-        state = self._columns.sync(conn)
+        state = self._sync(conn)
         self._search.postings.sync(conn, state)
         self._vectors.sync(conn, state)
+
+    def _sync(self, conn: sqlite3.Connection) -> State:
+        state = self._columns.sync(conn)
+        if self._columns.epoch != self._epoch:  # perhaps another file, or this one as it was: what is numbered alike
+            self._search.postings.clear()
+            self._vectors.clear()
+            self._epoch = self._columns.epoch
+        return state
 
 
 def _citation(found: _Found, quote: recall.Quote) -> Citation:

@@ -151,9 +151,12 @@ class _Repair:
         """`has_vectors`: whether the copy's vectors go into the file again."""
         # Immutable: nothing else is made beside the copy, and nothing changes it.
         with closing(Location(self._copy).open("mode=ro&immutable=1")) as source:
-            generation, next_id = _numbers(source)
+            generation, next_id, removals = _numbers(source)
             last = self._take_items(source)
-            self._conn.execute("UPDATE state SET generation = ?, next_id = ?", (generation, max(next_id, last + 1)))
+            self._conn.execute(
+                "UPDATE state SET generation = ?, next_id = ?, removals = ?",
+                (generation, max(next_id, last + 1), removals),
+            )
             if has_vectors:
                 self._take_vectors(source)
         rebuilding.rebuild(self._conn, lambda done: self._on_progress(f"making the indexes: {done:,} items"))
@@ -215,15 +218,14 @@ class _Repair:
             self._conn.execute(f"INSERT INTO model VALUES({', '.join('?' * len(row))})", row)
 
 
-def _numbers(source: sqlite3.Connection) -> tuple[int, int]:
-    """Generation and next row, as far as they can be read: rows are not used twice."""
-    try:
-        row = source.execute("SELECT generation, next_id FROM state").fetchone()
-    except sqlite3.DatabaseError:
-        row = None
-    if row is None or not all(isinstance(number, int) and number >= 0 for number in row):
-        return 0, 0
-    return row[0], row[1]
+def _numbers(source: sqlite3.Connection) -> tuple[int, int, int]:
+    """Generation, next row and removals, as far as they can be read: rows are not used twice."""
+    for removals in ("removals", "0"):  # which a file of an older layout does not count
+        with contextlib.suppress(sqlite3.DatabaseError):
+            row = source.execute(f"SELECT generation, next_id, {removals} FROM state").fetchone()
+            if row is not None and all(isinstance(number, int) and number >= 0 for number in row):
+                return row[0], row[1], row[2]
+    return 0, 0, 0
 
 
 def _stop(source: sqlite3.Connection) -> int:

@@ -21,7 +21,9 @@ RUN = 1 << 12
 """Arrival numbers whose words are sealed at once; the runs of a full segment are merged into one."""
 
 LOG_KEPT = 1_000
-"""Generations whose removals are logged; a reader further behind reads the columns anew."""
+"""Generations that are logged, with what each removed; a reader further behind reads the columns anew."""
+
+_STEP = 1 << 30
 
 _FIRST = (
     # `id` is the arrival number: it is never used twice, so that other processes can tell new from gone.
@@ -86,8 +88,11 @@ def _make_second(conn: sqlite3.Connection) -> None:
 
 
 _THIRD = (
-    # No other tables: `item.payload` may be compressed from here on, and `vec` has a row, without data, for an item
-    # that was found to have no meaning.
+    # `item.payload` may be compressed from here on, `gone` has a row for each generation, those that only added too,
+    # and `vec` has one, without data, for an item that was found to have no meaning.
+    "ALTER TABLE state ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
+    "DELETE FROM gone",
+    "UPDATE state SET log_floor = generation",
     "INSERT INTO vec SELECT item.id, x'' FROM item, model WHERE (item.id < low OR item.id >= high AND item.id < top)"
     " AND item.id NOT IN (SELECT id FROM vec)",
 )
@@ -119,23 +124,26 @@ class State:
     uid: bytes
     """Of this file; differs when another file took its place."""
     generation: int
-    """Grows with each change of the items."""
+    """Grows with each change of the items, by a random step: where an older copy took the file's place, or was written
+    over it, no generation that follows is one that there was before."""
     next_id: int
     sealed_below: int
     """Postings of arrival numbers below are in `post`, those of the others in `head`."""
     log_floor: int
-    """Removals are logged for the generations above."""
+    """The generations above are logged."""
     changes: int
     """Grows with each transaction that changes the file."""
     swept: int
     """The transactions up to this one left nothing of moved rows in the file; 0 before the first sweeping."""
     traces: int
     """The generation of the last removal, while its text may still lie in the file or its log; 0 when it cannot."""
+    removals: int
+    """How many there were."""
 
     @classmethod
     def read(cls, conn: sqlite3.Connection) -> State:
         row = conn.execute(
-            "SELECT uid, generation, next_id, sealed_below, log_floor, changes, swept, traces FROM state"
+            "SELECT uid, generation, next_id, sealed_below, log_floor, changes, swept, traces, removals FROM state"
         ).fetchone()
         if row is None:
             raise Contradiction("its state row is missing")
@@ -145,3 +153,6 @@ class State:
         if not is_sane or state.sealed_below > state.next_id:
             raise Contradiction("its state row makes no sense")
         return state
+
+    def next_generation(self) -> int:
+        return self.generation + 1 + secrets.randbelow(_STEP)
