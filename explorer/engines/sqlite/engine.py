@@ -52,6 +52,7 @@ from explorer.contract import (
 from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines.config import EngineCredential, EngineSettings
 from explorer.engines.embedding import Embedder, default_embedder, embedder_for
+from explorer.engines.embedding.asking import ask
 from explorer.engines.sqlite.connection import OpenedFile, Reader, check, moved_away
 from explorer.engines.sqlite.copies import copies_of, holding_removed
 from explorer.engines.sqlite.embedding_job import EmbeddingJob
@@ -378,7 +379,7 @@ class SqliteEngine(MemoryEngine):
                 await self._wait_for_new(self._job, coverage.new)
         vector = self._queries.get(query)
         if vector is None:
-            (vector,) = await asyncio.to_thread(embedder.embed, [query])
+            (vector,) = await asyncio.to_thread(ask, embedder, [query])
         self._queries[query] = vector
         self._queries.move_to_end(query)
         if len(self._queries) > _KEPT_QUERIES:
