@@ -33,7 +33,6 @@ from explorer.contract import (
     MetaFilter,
     Timestamp,
     TimeUnit,
-    TinyMemoryError,
     Unsupported,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
@@ -278,7 +277,7 @@ class TimelineView(QWidget):
         self._show_state()
 
     def _on_histogram(self, histogram: Histogram) -> None:
-        before = self._heights() if self._scale is not None else {}
+        before = self._heights()
         self._let_go()
         self._error, self._is_stale = "", False
         self._histogram, self._scale = histogram, Scale.of(histogram, self._zone)
@@ -297,8 +296,7 @@ class TimelineView(QWidget):
             self._error = "This engine does not count over time"
             self._histogram = self._scale = None
         else:
-            said = sentence(error) if isinstance(error, TinyMemoryError) else "Something failed inside the program."
-            self._error = f"Not counted over time. {said}"
+            self._error = f"Not counted over time. {sentence(error)}"
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:
@@ -624,6 +622,10 @@ class TimelineView(QWidget):
         """Where the column of a bar is in the widget."""
         return self._on_screen(self._column_of(bar))
 
+    def undated_rect(self) -> QRect:
+        """Where the bar for items without a date is in the widget; empty while there are none."""
+        return self._on_screen(self._undated_area())
+
     def _bar_at(self, at: QPoint) -> int | None:
         """The bar at a place, whatever its height; beside the first and the last, while a grip reaches there, they."""
         scale = self._scale
@@ -682,7 +684,8 @@ class TimelineView(QWidget):
 
     def _heights(self) -> dict[date | None, float]:
         """The share of the height that each bar has, by its first day."""
-        assert self._scale is not None
+        if self._scale is None:
+            return {}
         most = max(self._scale.counts)
         return {day: count / most for day, count in zip(self._scale.days, self._scale.counts, strict=False)}
 
