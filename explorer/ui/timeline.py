@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta, tzinfo
+from datetime import UTC, date, tzinfo
 from enum import Enum
 from zoneinfo import ZoneInfo
 
@@ -31,19 +29,17 @@ from explorer.contract import (
     HistogramRequest,
     MemoryEngine,
     MetaFilter,
-    Timestamp,
-    TimeUnit,
     Unsupported,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
-from explorer.contract.timeline import MAX_BARS, begin_of, day_of
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.text import MONTHS, at_least, counted, number, tip, utc
+from explorer.ui.text import at_least, counted, number, tip, utc
 from explorer.ui.theme import mix, theme
+from explorer.ui.time_scale import Scale
 
 SIDE = 16  # from the pane's edges
 TOP = 4
@@ -60,96 +56,6 @@ LABEL_GAP = 12
 MANY_STEPS = 10
 SETTLE_MS = 200  # keys go on; what they mean is asked once
 BARS_MS = 160
-_YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
-_DAYS_BY_MONTH = 45  # from so many days on, only months are named
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Bars side by side without gaps: bar `at` reaches from `days[at]` to `days[at + 1]`, where it begins in a zone.
-
-    The last of `days` is None where it lies past the end of the calendar.
-    """
-
-    unit: TimeUnit
-    years: int
-    """That one bar of years covers; 1 with any other unit."""
-    days: tuple[date | None, ...]
-    counts: tuple[int, ...]
-    moments: tuple[Timestamp | None, ...]
-
-    @classmethod
-    def of(cls, histogram: Histogram, zone: tzinfo) -> Scale | None:
-        """None where no item has a date."""
-        unit = histogram.unit
-        counts = {day_of(bar.start, zone): bar.count for bar in histogram.bars}
-        if not counts:
-            return None
-        first, last, years = min(counts), max(counts), 1
-        if unit is TimeUnit.YEAR:
-            least = (last.year - first.year + 1) / MAX_BARS
-            years = next(step for step in _YEAR_STEPS if step >= least)
-            first = date(max(1, first.year // years * years), 1, 1)
-        days: list[date | None] = [first]
-        while (day := days[-1]) is not None and day <= last:
-            days.append(_after(unit, years, day))
-        begins = [day for day in days if day is not None]
-        held = [0] * (len(days) - 1)
-        for day, count in counts.items():
-            held[bisect_right(begins, day) - 1] += count
-        moments = tuple(None if day is None else begin_of(day, zone) for day in days)
-        return cls(unit, years, tuple(days), tuple(held), moments)
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    @property
-    def words(self) -> str:
-        """`by week`, `by 10 years`."""
-        return f"by {self.unit}" if self.years == 1 else f"by {self.years} years"
-
-    def place_of(self, moment: Timestamp) -> float:
-        """Where a moment lies, in bars from the first one's beginning; outside of all at the nearer end."""
-        begins = [each for each in self.moments if each is not None]
-        at = bisect_right(begins, moment) - 1
-        if at < 0 or at >= len(self):
-            return 0.0 if at < 0 else float(len(self))
-        end = self.moments[at + 1]
-        if end is None:
-            return at + 0.5
-        return at + (moment.as_datetime() - begins[at].as_datetime()) / (end.as_datetime() - begins[at].as_datetime())
-
-    def labels(self) -> Iterator[tuple[int, str, bool]]:
-        """What may stand under the axis: the bar at whose beginning it stands, the words, and whether it goes first."""
-        by_month = self.unit is TimeUnit.WEEK or (self.unit is TimeUnit.DAY and len(self) > _DAYS_BY_MONTH)
-        before: date | None = None
-        for at, day in enumerate(self.days[:-1]):
-            assert day is not None  # only the last can be
-            is_first = before is None
-            if self.unit is TimeUnit.YEAR:
-                yield at, str(day.year), False
-            elif self.unit is TimeUnit.DAY and not by_month:
-                yield at, f"{day.day} {MONTHS[day.month - 1]}" + (f" {day.year}" if is_first else ""), is_first
-            elif before is None or before.month != day.month or before.year != day.year:
-                is_year = before is None or before.year != day.year
-                month = MONTHS[day.month - 1]
-                yield at, f"{month} {day.year}" if is_year else month, is_year
-            before = day
-
-
-def _after(unit: TimeUnit, years: int, day: date) -> date | None:
-    try:
-        match unit:
-            case TimeUnit.DAY:
-                return day + timedelta(days=1)
-            case TimeUnit.WEEK:
-                return day + timedelta(days=7)
-            case TimeUnit.MONTH:
-                return date(day.year + day.month // 12, day.month % 12 + 1, 1)
-            case TimeUnit.YEAR:
-                return date(day.year // years * years + years, 1, 1)
-    except (OverflowError, ValueError):
-        return None
 
 
 class End(Enum):
@@ -425,15 +331,9 @@ class TimelineView(QWidget):
 
     def _move_end(self, to: float) -> None:
         """Put the end that has the keyboard at the edge of a bar, at least one bar from the other."""
-        scale = self._scale
-        assert scale is not None
-        start, stop = self.range or (0, len(scale))
-        if self._end is End.START:
-            last = max(0, math.ceil(stop) - 1)
-            self._keyed = (min(max(0, round(to)), last), math.ceil(stop))
-        else:
-            least = min(len(scale), math.floor(start) + 1)
-            self._keyed = (math.floor(start), min(max(least, round(to)), len(scale)))
+        assert self._scale is not None
+        start, stop = self.range or (0, len(self._scale))
+        self._keyed = self._with_end(self._end, round(to), stop if self._end is End.START else start)
         self._settle.start()
         self._show_state()
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.words))
@@ -523,12 +423,17 @@ class TimelineView(QWidget):
         if drag.end is None:
             bar = min(max(0, math.floor(place)), size - 1)
             return min(bar, drag.bar), max(bar, drag.bar) + 1
-        edge = min(max(0, round(place)), size)
-        if drag.end is End.START:
-            stop = math.ceil(drag.fixed)
-            return min(edge, max(0, stop - 1)), stop
-        start = math.floor(drag.fixed)
-        return start, max(edge, min(size, start + 1))
+        return self._with_end(drag.end, round(place), drag.fixed)
+
+    def _with_end(self, end: End, edge: int, fixed: float) -> tuple[int, int]:
+        """The range with one end at the edge of a bar and the other where it is: inside the bars, and at least one."""
+        assert self._scale is not None
+        size = len(self._scale)
+        if end is End.START:
+            stop = max(1, math.ceil(fixed))
+            return min(max(0, edge), stop - 1), stop
+        start = min(math.floor(fixed), size - 1)
+        return start, min(max(start + 1, edge), size)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag = self._drag
@@ -703,10 +608,16 @@ class TimelineView(QWidget):
             self._paint_undated(painter)
         painter.end()
 
+    def _range_top(self, chosen: tuple[float, float]) -> int:
+        """Where range and handles begin: at the top, unless the words there would run over an end."""
+        has_room = self._x(chosen[0]) + GAP + text_width(self.words, "small") < self._x(chosen[1])
+        return TOP if has_room else self._plot().top()
+
     def _paint_range_ground(self, painter: QPainter, chosen: tuple[float, float] | None) -> None:
         plot = self._plot()
         if chosen is not None:
-            ground = QRect(self._x(chosen[0]), TOP, self._x(chosen[1]) - self._x(chosen[0]), plot.bottom() + 1 - TOP)
+            top, left = self._range_top(chosen), self._x(chosen[0])
+            ground = QRect(left, top, self._x(chosen[1]) - left, plot.bottom() + 1 - top)
             painter.fillRect(self._on_screen(ground), mix(theme().color("base"), theme().color("soft"), 0.5))
         if self._hovered is not None and self._scale is not None and self._hovered < len(self._scale):
             column = self._column_of(self._hovered)
@@ -749,35 +660,22 @@ class TimelineView(QWidget):
         plot = self._plot()
         base = QRect(plot.left(), plot.bottom() + 1, plot.width(), 1)
         painter.fillRect(self._on_screen(base), theme().color("line"))
-        taken: list[tuple[int, int]] = []
-        found = sorted(self._scale.labels(), key=lambda label: not label[2])  # years first, then what has room
-        for at, words, _ in self._with_room(found):
-            left, width = self._x(at), text_width(words, "micro") + 1
-            fits = left + width <= plot.right() + 1
-            if fits and all(left + width + LABEL_GAP <= start or left >= stop + LABEL_GAP for start, stop in taken):
-                taken.append((left, left + width))
+        bar_width = self._bar_width()
+        for label in self._scale.labels_for(lambda words: (text_width(words, "micro") + LABEL_GAP) / bar_width):
+            left, width = self._x(label.at), text_width(label.words, "micro") + 1
+            if left + width <= plot.right() + GAP:
                 box = QRect(left, plot.bottom() + 3, width, self.height() - UNDER - plot.bottom() - 3)
-                draw_text(painter, self._on_screen(box), words, "micro", "text3")
-
-    def _with_room(self, labels: list[tuple[int, str, bool]]) -> list[tuple[int, str, bool]]:
-        """Of days and years only each so many-th, so that they stand at even distances."""
-        scale = self._scale
-        assert scale is not None
-        if len(labels) < 3 or len(labels) < len(scale) or scale.unit is TimeUnit.MONTH:
-            return labels
-        widest = max(text_width(words, "micro") for _, words, _ in labels) + LABEL_GAP
-        step = next((step for step in _YEAR_STEPS if step * self._bar_width() >= widest), len(scale))
-        if scale.unit is TimeUnit.YEAR:
-            return [label for label in labels if int(label[1]) % (step * scale.years) == 0]
-        return [label for label in labels if label[0] % step == 0]
+                draw_text(painter, self._on_screen(box), label.words, "micro", "text3")
 
     def _paint_handles(self, painter: QPainter, chosen: tuple[float, float] | None) -> None:
         assert self._scale is not None
         if chosen is None and not self.hasFocus():
             return
         plot = self._plot()
-        for end, place in zip(End, chosen or (0.0, float(len(self._scale))), strict=True):
-            line = QRect(self._x(place), TOP, 1, plot.bottom() + 1 - TOP)
+        shown = chosen or (0.0, float(len(self._scale)))
+        top = self._range_top(shown)
+        for end, place in zip(End, shown, strict=True):
+            line = QRect(self._x(place), top, 1, plot.bottom() + 1 - top)
             painter.fillRect(self._on_screen(line), theme().color("accent"))
             grip = self._on_screen(self._grip(place))
             fill_round(painter, grip, RADIUS, "raised")

@@ -26,7 +26,8 @@ from explorer.contract import (
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.main_window import MainWindow
 from explorer.ui.theme import Theme, theme
-from explorer.ui.timeline import End, Scale, TimelineView
+from explorer.ui.time_scale import Scale
+from explorer.ui.timeline import End, TimelineView
 from explorer.ui.trail import View
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
@@ -450,6 +451,51 @@ def test_scale_makes_one_day_narrow_and_counts_all() -> None:
     assert scale.place_of(Timestamp.parse("2026-06-01T06:00:00Z")) == 0.25
     assert scale.place_of(Timestamp.parse("2030-01-01T00:00:00Z")) == 1
     assert Scale.of(one.model_copy(update={"bars": []}), UTC) is None
+
+
+def scale_of(first: str, last: str) -> Scale:
+    days = {date.fromisoformat(first): 1, date.fromisoformat(last): 1}
+    scale = Scale.of(Histogram.of_days(HistogramRequest(), days, undated=0, truncated=False), UTC)
+    assert scale is not None
+    return scale
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "bars", "words"),
+    [
+        ("2026-06-01", "2026-06-10", 1.0, "1 Jun 2026, 2 Jun, 3 Jun, 4 Jun, 5 Jun, 6 Jun, 7 Jun, 8 Jun, 9 Jun, 10 Jun"),
+        ("2026-06-01", "2026-06-10", 4.0, "1 Jun 2026, 6 Jun"),
+        ("2025-09-29", "2026-03-30", 2.0, "Sep 2025, Nov, Dec, Jan 2026, Feb, Mar"),
+        ("2025-09-29", "2026-03-30", 5.0, "Sep 2025, Nov, Jan 2026, Mar"),
+        ("2025-12-01", "2026-03-31", 20.0, "Jan 2026"),
+        ("2022-11-01", "2026-02-28", 4.0, "Jan 2023, May, Sep, Jan 2024, May, Sep, Jan 2025, May, Sep, Jan 2026"),
+        ("2017-02-01", "2026-02-28", 20.0, "Jan 2018, Jan 2020, Jan 2022, Jan 2024, Jan 2026"),
+        ("1969-02-01", "2026-02-28", 6.0, "1970, 1980, 1990, 2000, 2010, 2020"),
+    ],
+)
+def test_labels_stand_clear_and_a_month_has_its_year_before_it(first: str, last: str, bars: float, words: str) -> None:
+    """`bars`: the room that a label takes."""
+    labels = scale_of(first, last).labels_for(lambda _: bars)
+    assert ", ".join(label.words for label in sorted(labels, key=lambda label: label.at)) == words
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End])
+@pytest.mark.parametrize("end", list(End))
+@pytest.mark.parametrize("year", [1990, 2100])
+async def test_range_beyond_all_bars_is_led_back_to_them(
+    qtbot: QtBot, until: Until, key: Qt.Key, end: End, year: int
+) -> None:
+    after = Timestamp.of(datetime(year, 1, 1, tzinfo=UTC))
+    away = MetaFilter(observed_after=after, observed_before=Timestamp.of(datetime(year, 2, 1, tzinfo=UTC)))
+    async with built(qtbot, await dated(DAYS), until, filter=away) as (view, wanted):
+        view.grab()
+        view.setFocus(Qt.FocusReason.TabFocusReason if end is End.START else Qt.FocusReason.BacktabFocusReason)
+        qtbot.keyClick(view, key)
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+        first, last = days_of(wanted[-1])
+        assert first is not None
+        assert last is not None
+        assert date(2026, 6, 1) <= first < last <= date(2026, 6, 11)
 
 
 async def test_in_the_window_a_range_is_one_step_with_a_chip(qtbot: QtBot, until: Until) -> None:
