@@ -14,7 +14,6 @@ from explorer.contract.timeline import MAX_BARS, begin_of, day_of
 from explorer.ui.text import MONTHS
 
 YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
-_DAYS_BY_MONTH = 45  # from so many days on, only months are named
 
 
 class Rank(IntEnum):
@@ -93,7 +92,6 @@ class Scale:
     def labels(self) -> list[Label]:
         """What may stand under the axis, from left to right."""
         found: list[Label] = []
-        by_month = self.unit is TimeUnit.WEEK or (self.unit is TimeUnit.DAY and len(self) > _DAYS_BY_MONTH)
         before: date | None = None
         for at, day in enumerate(self.days[:-1]):
             assert day is not None  # only the last can be
@@ -101,7 +99,7 @@ class Scale:
             is_year = before is None or before.year != day.year
             if self.unit is TimeUnit.YEAR:
                 found.append(Label(at, str(day.year), day.year, Rank.YEAR))
-            elif self.unit is TimeUnit.DAY and not by_month:
+            elif self.unit is TimeUnit.DAY:
                 rank = Rank.FIRST if before is None else Rank.OTHER
                 found.append(Label(at, f"{day.day} {month}" + (f" {day.year}" if is_year else ""), day.year, rank))
             elif before is None or before.month != day.month or is_year:
@@ -122,7 +120,7 @@ class Scale:
             bars = 12 if self.unit is TimeUnit.MONTH else 1
             step = next((step for step in YEAR_STEPS if step * bars >= widest), YEAR_STEPS[-1]) * self.years
             return [label for label in years if label.year % step == 0]
-        if self.unit is TimeUnit.DAY and len(labels) == len(self):
+        if self.unit is TimeUnit.DAY:
             widest = max(room(label.words) for label in labels)
             step = next((step for step in YEAR_STEPS if step >= widest), YEAR_STEPS[-1])
             return labels[::step]

@@ -37,7 +37,7 @@ from explorer.ui.conditions import conditions
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.text import at_least, counted, number, tip, utc
+from explorer.ui.text import at_least, counted, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
 
@@ -246,17 +246,19 @@ class TimelineView(QWidget):
             return ""
         if scale is None:
             return "No item has a date" if histogram.undated else "No items to show over time"
-        chosen = self.range
-        filter = self._filter if chosen is None or chosen == self._range_of_filter() else self._filter_of(chosen)
-        said = [_range_words(filter, self._zone) or self._span_words(scale), scale.words]
+        said = [_range_words(self._shown_filter(scale), self._zone), scale.words]
         if histogram.truncated:
             said.append(f"{at_least(histogram.total)} items counted")
         if self._is_search:
             said.append("not only what was found")
         return ", ".join(said)
 
-    def _span_words(self, scale: Scale) -> str:
-        return _range_words(self._filter_of((0, len(scale))), self._zone)
+    def _shown_filter(self, scale: Scale) -> MetaFilter:
+        """The filter with the range that is shown; with that of all bars where there is none."""
+        chosen = self.range
+        if chosen is not None and chosen == self._range_of_filter():
+            return self._filter
+        return self._filter_of(chosen or (0, len(scale)))
 
     @property
     def undated_tip(self) -> str:
@@ -269,13 +271,18 @@ class TimelineView(QWidget):
 
     def bar_tip(self, bar: int) -> str:
         """What can be said of a bar: from when to when, in the window's zone and in UTC, and how many items it has."""
-        scale = self._scale
-        assert scale is not None
+        assert self._scale is not None
         filter = self._filter_of((bar, bar + 1))
-        ends = (filter.observed_after, filter.observed_before)
-        spoken = " to ".join("the end of time" if end is None else utc(end) for end in ends)
-        zone = zone_words(self._zone)
-        return f"{_range_words(filter, self._zone)} ({zone})\n{spoken}\n{self._count_words(scale.counts[bar])}"
+        said = self._count_words(self._scale.counts[bar])
+        return f"{_range_words(filter, self._zone)}: {said}\n{_times(filter, self._zone)}"
+
+    @property
+    def range_tip(self) -> str:
+        """What can be said of the range, or of all bars where there is none."""
+        if self._scale is None or self._error:
+            return self.words
+        filter = self._shown_filter(self._scale)
+        return f"{self.words}\n{_times(filter, self._zone)}"
 
     def _count_words(self, count: int) -> str:
         return counted(count, "item", self._histogram is not None and self._histogram.truncated)
@@ -462,12 +469,12 @@ class TimelineView(QWidget):
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             at = self._logical(event.pos())
             bar = self._bar_at(at)
-            if bar is not None:
+            if bar is not None and at.y() >= self._plot().top():
                 said, place = self.bar_tip(bar), self._on_screen(self._column_of(bar))
             elif self._undated_area().contains(at):
                 said, place = self.undated_tip, self._on_screen(self._undated_area())
             else:
-                said, place = self.words, self.rect()
+                said, place = self.range_tip, self.rect()
             QToolTip.showText(event.globalPos(), tip(said), self, place)
             return True
         return super().event(event)
@@ -735,3 +742,9 @@ def _range_words(filter: MetaFilter, zone: tzinfo) -> str:
     opening = found[0].words.removeprefix("observed ")
     is_closed = times.observed_after is not None and times.observed_before is not None
     return found[0].value if is_closed else f"{opening} {found[0].value}"
+
+
+def _times(filter: MetaFilter, zone: tzinfo) -> str:
+    """The ends of a range to the second, in a zone and in UTC."""
+    ends = [end for end in (filter.observed_after, filter.observed_before) if end is not None]
+    return "\n".join(" to ".join(map(words, ends)) for words in (lambda end: when_full(end, zone), utc))

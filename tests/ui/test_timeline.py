@@ -293,10 +293,12 @@ async def test_nothing_stored_shows_no_time_line_and_nothing_matching_says_so(qt
 async def test_hover_tells_local_time_utc_and_number(qtbot: QtBot, until: Until) -> None:
     async with built(qtbot, await dated(DAYS), until) as (view, _):
         said = tooltip(view, point(view, 5))
-        assert "6 Jun 2026" in said
-        assert "Berlin" in said
+        assert "6 Jun 2026: 3 items" in said
+        assert "6 Jun 2026, 00:00 CEST (UTC+2) to 7 Jun 2026, 00:00 CEST (UTC+2)" in said
         assert "2026-06-05 22:00:00 UTC to 2026-06-06 22:00:00 UTC" in said
-        assert "3 items" in said
+        assert "2026-05-31 22:00:00 UTC to 2026-06-10 22:00:00 UTC" in tooltip(view, QPoint(100, 8))
+        drag(qtbot, view, point(view, 1), point(view, 4))
+        assert "2026-06-01 22:00:00 UTC to 2026-06-05 22:00:00 UTC" in tooltip(view, QPoint(100, 8))
 
 
 G1 = ["2025-07-25T02:00:00Z", "2025-07-25T02:00:00-07:00", "2025-07-24T23:30:00Z", "2025-07-24T11:30:00Z"]
@@ -519,5 +521,8 @@ async def test_in_the_window_a_range_is_one_step_with_a_chip(qtbot: QtBot, until
     assert window.trail.current == View()
     assert view.range is None
     assert window.items.model.rowCount() == 9
+    window.go(View(query="item"))
+    await until(lambda: window.is_idle)
+    assert view.words.endswith("not only what was found")
     await window.aclose()
     window.close_for_good()
