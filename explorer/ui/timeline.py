@@ -52,7 +52,7 @@ UNDATED_LABEL = "no date"
 GRIP = QSize(8, 18)
 GRAB = 24
 RADIUS = 4
-LABEL_GAP = 12
+LABEL_GAP = 8
 MANY_STEPS = 10
 SETTLE_MS = 200  # keys go on; what they mean is asked once
 BARS_MS = 160
@@ -190,7 +190,9 @@ class TimelineView(QWidget):
         self._bars.stop()
         self._before = before
         duration_ms = theme().animation_ms(BARS_MS)
-        if before and duration_ms and self.isVisible() and not before.keys().isdisjoint(self._heights()):
+        after = self._heights()
+        moves = before != after and not before.keys().isdisjoint(after)
+        if moves and duration_ms and self.isVisible():
             self._bars.setDuration(duration_ms)
             self._bars.start()
         self._show_state(is_counted=True)

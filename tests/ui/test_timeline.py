@@ -342,6 +342,21 @@ async def test_unit_follows_the_span(qtbot: QtBot, until: Until, times: list[str
             view.grab()
 
 
+async def test_bars_move_to_new_counts(qtbot: QtBot, until: Until) -> None:
+    def height(view: TimelineView) -> int:
+        image, x = view.grab().toImage(), point(view, 1).x()
+        return sum(QColor(image.pixel(x, y)).name() == named("bar") for y in range(image.height()))
+
+    async with built(qtbot, await dated(DAYS), until) as (view, _):
+        before = height(view)
+        seen: set[int] = set()
+        view._bars.valueChanged.connect(lambda: seen.add(height(view)))
+        view.show_filter(MetaFilter(tags_any=["even"]))  # from two thirds of the most to one half
+        await until(lambda: not view.jobs.is_busy and view._bars.state() == view._bars.State.Stopped)
+        assert len(seen) > 2
+        assert height(view) == min(seen) < max(seen) <= before
+
+
 async def test_newer_filter_wins_over_a_late_answer(qtbot: QtBot, until: Until) -> None:
     engine = await dated(DAYS)
     gate = engine.hold("histogram", lambda req: req.filter.tags_any == ["odd"], stubborn=True)
