@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QBrush,
-    QColor,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -47,6 +46,7 @@ UNDER = 4  # below the axis
 GAP = 8
 MAX_BAR = 40  # a memory of one day is no wall
 LEAST_BAR = 2  # little is not nothing
+HATCHED_FROM = 10
 UNDATED = 20
 UNDATED_LABEL = "no date"
 GRIP = QSize(8, 18)
@@ -107,6 +107,9 @@ class TimelineView(QWidget):
         self._end = End.START  # which the keys move
         self._hovered: int | None = None
         self._before: dict[date | None, float] = {}  # heights on their way to new ones
+        self._said = ""
+        self._plot, self._bar_width = QRect(), 1.0
+        self._labels: list[tuple[QRect, str]] = []
         self.jobs = Jobs(self)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -126,6 +129,7 @@ class TimelineView(QWidget):
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)
         theme().changed.connect(self._on_theme_changed)
+        self._measure()
         self._show_state()
 
     # What the window calls
@@ -135,6 +139,7 @@ class TimelineView(QWidget):
         self.jobs.cancel()
         self._engine = engine
         self._histogram = self._scale = None
+        self._measure()
         self._filter = MetaFilter()
         self._error, self._is_stale = "", False
         self.scan_limit = DEFAULT_SCAN
@@ -187,6 +192,7 @@ class TimelineView(QWidget):
         self._let_go()
         self._error, self._is_stale = "", False
         self._histogram, self._scale = histogram, Scale.of(histogram, self._zone)
+        self._measure()
         self._bars.stop()
         self._before = before
         duration_ms = theme().animation_ms(BARS_MS)
@@ -203,6 +209,7 @@ class TimelineView(QWidget):
         if isinstance(error, Unsupported):
             self._error = "This engine does not count over time"
             self._histogram = self._scale = None
+            self._measure()
         else:
             self._error = f"Not counted over time. {sentence(error)}"
         self._show_state(is_counted=True)
@@ -305,7 +312,8 @@ class TimelineView(QWidget):
         self.update()
 
     def _describe(self) -> None:
-        said = [self.words, f"times in {zone_words(self._zone)}"]
+        self._said = self.words
+        said = [self._said, f"times in {zone_words(self._zone)}"]
         if self._histogram is not None and self._scale is not None:
             said.append(f"{self._count_words(sum(self._scale.counts))} with a date")
             if self._histogram.undated:
@@ -382,6 +390,7 @@ class TimelineView(QWidget):
         """The Tab key goes from one handle to the other before it leaves."""
         if self.hasFocus() and self._scale is not None and (self._end is End.START) == next:
             self._end = End.STOP if next else End.START
+            self._speak_end()
             self.update()
             return True
         return super().focusNextPrevChild(next)
@@ -392,7 +401,13 @@ class TimelineView(QWidget):
         elif event.reason() == Qt.FocusReason.BacktabFocusReason:
             self._end = End.STOP
         super().focusInEvent(event)
+        self._speak_end()
         self.update()
+
+    def _speak_end(self) -> None:
+        """Say which end of the range the keys move: a widget has one name, and two handles."""
+        said = f"{self._end.value} bar of the range, {self.words}"
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self._commit_keys()
@@ -428,7 +443,7 @@ class TimelineView(QWidget):
     def _dragged_to(self, drag: Drag, at: QPoint) -> tuple[float, float]:
         assert self._scale is not None
         size = len(self._scale)
-        place = (at.x() - self._plot().left()) / self._bar_width()
+        place = (at.x() - self._plot.left()) / self._bar_width
         if drag.end is None:
             bar = min(max(0, math.floor(place)), size - 1)
             return min(bar, drag.bar), max(bar, drag.bar) + 1
@@ -471,7 +486,7 @@ class TimelineView(QWidget):
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             at = self._logical(event.pos())
             bar = self._bar_at(at)
-            if bar is not None and at.y() >= self._plot().top():
+            if bar is not None and at.y() >= self._plot.top():
                 said, place = self.bar_tip(bar), self._on_screen(self._column_of(bar))
             elif self._undated_area().contains(at):
                 said, place = self.undated_tip, self._on_screen(self._undated_area())
@@ -492,17 +507,27 @@ class TimelineView(QWidget):
     # Places, all as if time ran from left to right
 
     def _on_screen(self, rect: QRect) -> QRect:
-        return QStyle.visualRect(self.layoutDirection(), self.rect(), rect)
+        return QStyle.visualRect(self.layoutDirection(), self.rect(), rect) if self.isRightToLeft() else rect
 
     def _logical(self, at: QPoint) -> QPoint:
         return QStyle.visualPos(self.layoutDirection(), self.rect(), at)
 
-    def _plot(self) -> QRect:
-        """Where the bars stand: from the words above them down to the base line."""
+    def _measure(self) -> None:
+        """Find the places of everything anew, once for many drawings: `_plot` is where the bars stand."""
         top = TOP + math.ceil(theme().metrics("small").height()) + 2
         bottom = self.height() - UNDER - math.ceil(theme().metrics("micro").height()) - 2
         right = self._undated_area().left() - 2 * GAP if self._has_undated else self.width() - SIDE
-        return QRect(SIDE, top, max(1, right - SIDE), max(1, bottom - top))
+        self._plot = QRect(SIDE, top, max(1, right - SIDE), max(1, bottom - top))
+        self._bar_width = min(MAX_BAR, self._plot.width() / max(1, len(self._scale or ())))
+        self._labels = []
+        for label in self._scale.labels_for(self._label_room) if self._scale is not None else ():
+            left, width = self._x(label.at), text_width(label.words, "micro") + 1
+            if left + width <= self._plot.right() + GAP:
+                box = QRect(left, self._plot.bottom() + 3, width, self.height() - UNDER - self._plot.bottom() - 3)
+                self._labels.append((box, label.words))
+
+    def _label_room(self, words: str) -> float:
+        return (text_width(words, "micro") + LABEL_GAP) / self._bar_width
 
     @property
     def _has_undated(self) -> bool:
@@ -522,11 +547,8 @@ class TimelineView(QWidget):
         undated = self._histogram.undated
         return at_least(undated) if self._histogram.truncated else number(undated)
 
-    def _bar_width(self) -> float:
-        return min(MAX_BAR, self._plot().width() / max(1, len(self._scale or ())))
-
     def _x(self, place: float) -> int:
-        return self._plot().left() + round(place * self._bar_width())
+        return self._plot.left() + round(place * self._bar_width)
 
     def _column_of(self, bar: int) -> QRect:
         left = self._x(bar)
@@ -545,14 +567,14 @@ class TimelineView(QWidget):
         scale = self._scale
         if scale is None:
             return None
-        place = (at.x() - self._plot().left()) / self._bar_width()
-        reach = GRAB / 2 / self._bar_width()
+        place = (at.x() - self._plot.left()) / self._bar_width
+        reach = GRAB / 2 / self._bar_width
         if not -reach <= place <= len(scale) + reach:
             return None
         return min(max(0, math.floor(place)), len(scale) - 1)
 
     def _grip(self, place: float) -> QRect:
-        plot = self._plot()
+        plot = self._plot
         return QRect(self._x(place) - GRIP.width() // 2, plot.center().y() - GRIP.height() // 2, 8, GRIP.height())
 
     def handle_rect(self, end: End) -> QRect | None:
@@ -582,17 +604,19 @@ class TimelineView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._measure()
         self._place_button()
 
     def _place_button(self) -> None:
         size = self.count_all_button.sizeHint()
-        height = min(size.height(), self._plot().top())
+        height = min(size.height(), self._plot.top())
         self.count_all_button.setGeometry(
             self._on_screen(QRect(self.width() - SIDE - size.width(), 0, size.width(), height))
         )
 
     def _on_theme_changed(self) -> None:
         self.updateGeometry()
+        self._measure()
         self._place_button()
         self.update()
 
@@ -619,11 +643,11 @@ class TimelineView(QWidget):
 
     def _range_top(self, chosen: tuple[float, float]) -> int:
         """Where range and handles begin: at the top, unless the words there would run over an end."""
-        has_room = self._x(chosen[0]) + GAP + text_width(self.words, "small") < self._x(chosen[1])
-        return TOP if has_room else self._plot().top()
+        has_room = self._x(chosen[0]) + GAP + text_width(self._said, "small") < self._x(chosen[1])
+        return TOP if has_room else self._plot.top()
 
     def _paint_range_ground(self, painter: QPainter, chosen: tuple[float, float] | None) -> None:
-        plot = self._plot()
+        plot = self._plot
         if chosen is not None:
             top, left = self._range_top(chosen), self._x(chosen[0])
             ground = QRect(left, top, self._x(chosen[1]) - left, plot.bottom() + 1 - top)
@@ -635,7 +659,7 @@ class TimelineView(QWidget):
             painter.fillRect(self._on_screen(column), theme().color("idle"))
 
     def _paint_bars(self, painter: QPainter, chosen: tuple[float, float] | None) -> None:
-        plot = self._plot()
+        plot = self._plot
         progress = self._bars.currentValue() if self._bars.state() == QVariantAnimation.State.Running else 1.0
         bars = []
         for at, (day, share) in enumerate(self._heights().items()):
@@ -657,30 +681,31 @@ class TimelineView(QWidget):
             painter.restore()
 
     def _fill(self, painter: QPainter, bars: list[QRect], token: str) -> None:
-        color: QColor = theme().color(token)
-        pattern = Qt.BrushStyle.BDiagPattern if theme().is_high_contrast else Qt.BrushStyle.SolidPattern
-        for bar in bars:
-            if theme().is_high_contrast:
-                painter.fillRect(bar, theme().color("base"))  # the dim ones must not shine through
-            painter.fillRect(bar, QBrush(color, pattern))
+        painter.save()
+        painter.setPen(Qt.PenStyle.NoPen)
+        # In narrow ones a pattern would have nothing to show.
+        hatched = theme().is_high_contrast and self._bar_width >= HATCHED_FROM
+        if hatched:
+            painter.setBrush(theme().color("base"))  # the dim ones must not shine through
+            painter.drawRects(bars)
+        pattern = Qt.BrushStyle.BDiagPattern if hatched else Qt.BrushStyle.SolidPattern
+        painter.setBrush(QBrush(theme().color(token), pattern))
+        painter.drawRects(bars)
+        painter.restore()
 
     def _paint_axis(self, painter: QPainter) -> None:
         assert self._scale is not None
-        plot = self._plot()
+        plot = self._plot
         base = QRect(plot.left(), plot.bottom() + 1, plot.width(), 1)
         painter.fillRect(self._on_screen(base), theme().color("line"))
-        bar_width = self._bar_width()
-        for label in self._scale.labels_for(lambda words: (text_width(words, "micro") + LABEL_GAP) / bar_width):
-            left, width = self._x(label.at), text_width(label.words, "micro") + 1
-            if left + width <= plot.right() + GAP:
-                box = QRect(left, plot.bottom() + 3, width, self.height() - UNDER - plot.bottom() - 3)
-                draw_text(painter, self._on_screen(box), label.words, "micro", "text3")
+        for box, words in self._labels:
+            draw_text(painter, self._on_screen(box), words, "micro", "text3")
 
     def _paint_handles(self, painter: QPainter, chosen: tuple[float, float] | None) -> None:
         assert self._scale is not None
         if chosen is None and not self.hasFocus():
             return
-        plot = self._plot()
+        plot = self._plot
         shown = chosen or (0.0, float(len(self._scale)))
         top = self._range_top(shown)
         for end, place in zip(End, shown, strict=True):
@@ -695,7 +720,7 @@ class TimelineView(QWidget):
                 draw_focus_ring(painter, grip.adjusted(-3, -3, 3, 3), RADIUS + 3)
 
     def _paint_words(self, painter: QPainter) -> None:
-        words, plot = self.words, self._plot()
+        words, plot = self._said, self._plot
         width = text_width(words, "small") + 1
         right = self.width() - SIDE
         if self.count_all_button.isVisible():
@@ -711,7 +736,7 @@ class TimelineView(QWidget):
 
     def _paint_undated(self, painter: QPainter) -> None:
         assert self._histogram is not None
-        plot, area = self._plot(), self._undated_area()
+        plot, area = self._plot, self._undated_area()
         most = max((*(self._scale.counts if self._scale is not None else ()), self._histogram.undated))
         label = math.ceil(theme().metrics("micro").height())
         room = plot.height() - label - 2  # its number stands above it
