@@ -27,7 +27,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.contract import EngineHealth, Facet, ItemId, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
+from explorer.contract import (
+    EngineHealth,
+    Facet,
+    GetRequest,
+    Hit,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Reach,
+    TinyMemoryError,
+)
 from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
@@ -38,9 +49,11 @@ from explorer.ui.items import ItemList
 from explorer.ui.jobs import Jobs
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.theme import Mode, theme
+from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.viewer import ItemViewer
+from explorer.ui.watch import News, Watch
 
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
@@ -92,9 +105,12 @@ class MainWindow(QMainWindow):
         self.error_banner.setObjectName("errorBanner")
         self.namespaces = NamespacePanel()
         self.facets = FacetPanel()
+        self.timeline = TimelineView(zone=self._zone)
         self.items = ItemList(zone=self._zone)
+        self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
-        self._panels: list[Panel] = [self.namespaces, self.facets, self.items, self.viewer]
+        self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
+        self.watch = Watch(self)
 
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
@@ -246,10 +262,14 @@ class MainWindow(QMainWindow):
         self.facets.refused.connect(self.show_exception)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.timeline.filter_wanted.connect(self.go_to_filter)
+        self.watch.changed.connect(self._on_watch_changed)
+        self.watch.answering.connect(self._ask_health)
         self.items.item_selected.connect(self.viewer.show_hit)
         self.items.item_activated.connect(self._on_items_item_activated)
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
+        self.items.refresh_wanted.connect(self.refresh)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
@@ -288,6 +308,8 @@ class MainWindow(QMainWindow):
             self.facets.sort_button,
             self.facets.more_button,
             self.facets.tree,
+            self.items.news_button,
+            self.timeline,
             self.items.view,
             self.viewer.header,
             self.viewer,
@@ -328,7 +350,7 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
         self._show_lock(is_read_only)
         self.read_only_button.setEnabled(engine is not None and can_lock)
@@ -382,7 +404,8 @@ class MainWindow(QMainWindow):
     def refresh(self) -> None:
         """Read again what is shown."""
         self.error_banner.clear()
-        for panel in (self.namespaces, self.facets, self.items, self.viewer):
+        self._watch_from_now()
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
         self._ask_health()
 
@@ -394,10 +417,12 @@ class MainWindow(QMainWindow):
         self.search_box.show_search(view.query, view.mode)
         found = conditions(view.filter, self._zone, view.query)
         self.chip_bar.show_chips([Chip(one.field, one.words, one.value) for one in found])
+        self._watch_from_now()
         self.namespaces.show_filter(view.filter)
         self.facets.show_filter(view.filter)
+        self.timeline.show_filter(view.filter)
         mode = view.mode if view.query else None
-        for panel in (self.namespaces, self.facets):
+        for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
         self.items.show_filter(view.filter, view.query, mode, found)
@@ -439,6 +464,28 @@ class MainWindow(QMainWindow):
 
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)
+
+    # What others change meanwhile
+
+    def _watch_from_now(self) -> None:
+        """What is about to be read is the state from which on changes are news."""
+        self.items.show_news("")
+        self.watch.begin(self._engine, self.trail.current.filter)
+
+    def _on_watch_changed(self, found: News) -> None:
+        self.items.show_news(
+            "Another memory is in this place" if found.is_other else news.changes(found.new, found.gone)
+        )
+        hit = self.viewer.hit
+        if hit is not None and self._engine is not None:
+            req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
+            self.jobs.start("open item", self._engine.get(req), lambda kept: self._on_open_item(hit, kept))
+
+    def _on_open_item(self, hit: Hit, kept: list[Hit]) -> None:
+        if not kept and self.viewer.hit is not None and self.viewer.hit.id == hit.id:
+            self.viewer.banner.show_note(
+                "This item is no longer stored. What was read of it stays until you leave it.", icon="warning"
+            )
 
     def _clear(self) -> None:
         self.go(View())
@@ -487,7 +534,7 @@ class MainWindow(QMainWindow):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane == "health" and isinstance(error, TinyMemoryError):
             self._on_health(EngineHealth.down(error.text))
-        else:
+        elif lane != "open item" or not isinstance(error, TinyMemoryError):  # of no answer the health tells
             self.show_exception(error)
 
     def _on_read_only_button_clicked(self, is_wanted: bool) -> None:
@@ -568,6 +615,7 @@ class MainWindow(QMainWindow):
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
         self.leave()
+        await self.watch.aclose()
         for panel in self._panels:
             await panel.aclose()
         await self.jobs.aclose()

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from explorer.contract import (
+    Changes,
     ConfigError,
     EngineDescriptor,
     EngineHealth,
@@ -229,6 +230,13 @@ class SqliteEngine(MemoryEngine):
         """Exact counts; `scan_limit` bounds nothing here."""
         req.check()
         return await self._read(lambda conn: self._reading.histogram(conn, req))
+
+    async def changes(self, filter: MetaFilter, since: str | None = None) -> Changes:
+        """Exact, whichever process changed the file. Raises Unavailable once it was moved, deleted or replaced."""
+        found = await self._read(lambda conn: self._reading.changes(conn, filter, since))
+        if self._opened.is_moved:
+            raise moved_away(self._location.path)
+        return found
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
         req.check()

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from explorer.contract import (
+    Changes,
     Citation,
     EraseRequest,
     ExplainedHit,
@@ -187,6 +188,16 @@ class Reading:
         with self._lock:
             self._columns.sync(conn)
             return timeline.histogram(self._columns, self._filters.select(conn, req.filter), req)
+
+    def changes(self, conn: sqlite3.Connection, filter: MetaFilter, since: str | None) -> Changes:
+        """As `MemoryEngine.changes`. A mark is the file's uid, its generation and the next arrival number."""
+        with self._lock:
+            state = self._columns.sync(conn)
+            selection = self._filters.select(conn, filter)
+            uid, _, first = since.split(".") if since else ("", "", "0")
+            added = int(np.count_nonzero(selection.mask[int(first) :])) if uid == state.uid.hex() else None
+            mark = f"{state.uid.hex()}.{state.generation}.{state.next_id}"
+            return Changes(mark=mark, total=selection.total, added=added)
 
     def get(self, conn: sqlite3.Connection, req: GetRequest) -> Listed[Exported]:
         found = []

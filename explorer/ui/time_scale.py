@@ -1,0 +1,154 @@
+"""The scale of the time line: which days its bars cover, and what is written under them. Free of Qt."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta, tzinfo
+from enum import IntEnum
+from itertools import pairwise
+
+from explorer.contract import Histogram, Timestamp, TimeUnit
+from explorer.contract.timeline import MAX_BARS, begin_of, day_of
+from explorer.ui.text import MONTHS
+
+YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
+
+
+class Rank(IntEnum):
+    """Which label goes first where there is no room for all."""
+
+    YEAR = 0
+    FIRST = 1
+    OTHER = 2
+
+
+@dataclass(frozen=True)
+class Label:
+    """Words under the beginning of bar `at`, which is in `year`."""
+
+    at: int
+    words: str
+    year: int
+    rank: Rank
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Bars side by side without gaps: bar `at` reaches from `days[at]` to `days[at + 1]`, where it begins in a zone.
+
+    The last of `days` is None where it lies past the end of the calendar.
+    """
+
+    unit: TimeUnit
+    years: int
+    """That one bar of years covers; 1 with any other unit."""
+    days: tuple[date | None, ...]
+    counts: tuple[int, ...]
+    moments: tuple[Timestamp | None, ...]
+
+    @classmethod
+    def of(cls, histogram: Histogram, zone: tzinfo) -> Scale | None:
+        """None where no item has a date."""
+        unit = histogram.unit
+        counts = {day_of(bar.start, zone): bar.count for bar in histogram.bars}
+        if not counts:
+            return None
+        first, last, years = min(counts), max(counts), 1
+        if unit is TimeUnit.YEAR:
+            least = (last.year - first.year + 1) / MAX_BARS
+            years = next(step for step in YEAR_STEPS if step >= least)
+            first = date(max(1, first.year // years * years), 1, 1)
+        days: list[date | None] = [first]
+        while (day := days[-1]) is not None and day <= last:
+            days.append(_after(unit, years, day))
+        begins = [day for day in days if day is not None]
+        held = [0] * (len(days) - 1)
+        for day, count in counts.items():
+            held[bisect_right(begins, day) - 1] += count
+        moments = tuple(None if day is None else begin_of(day, zone) for day in days)
+        return cls(unit, years, tuple(days), tuple(held), moments)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def words(self) -> str:
+        """`by week`, `by 10 years`."""
+        return f"by {self.unit}" if self.years == 1 else f"by {self.years} years"
+
+    def place_of(self, moment: Timestamp) -> float:
+        """Where a moment lies, in bars from the first one's beginning; outside of all at the nearer end."""
+        begins = [each for each in self.moments if each is not None]
+        at = bisect_right(begins, moment) - 1
+        if at < 0 or at >= len(self):
+            return 0.0 if at < 0 else float(len(self))
+        end = self.moments[at + 1]
+        if end is None:
+            return at + 0.5
+        return at + (moment.as_datetime() - begins[at].as_datetime()) / (end.as_datetime() - begins[at].as_datetime())
+
+    def labels(self) -> list[Label]:
+        """What may stand under the axis, from left to right."""
+        found: list[Label] = []
+        before: date | None = None
+        for at, day in enumerate(self.days[:-1]):
+            assert day is not None  # only the last can be
+            month = MONTHS[day.month - 1]
+            is_year = before is None or before.year != day.year
+            if self.unit is TimeUnit.YEAR:
+                found.append(Label(at, str(day.year), day.year, Rank.YEAR))
+            elif self.unit is TimeUnit.DAY:
+                rank = Rank.FIRST if before is None else Rank.OTHER
+                found.append(Label(at, f"{day.day} {month}" + (f" {day.year}" if is_year else ""), day.year, rank))
+            elif before is None or before.month != day.month or is_year:
+                rank = Rank.FIRST if before is None and day.month > 1 else Rank.YEAR if is_year else Rank.OTHER
+                found.append(Label(at, f"{month} {day.year}" if is_year else month, day.year, rank))
+            before = day
+        return found
+
+    def labels_for(self, room: Callable[[str], float]) -> list[Label]:
+        """Those of them that stand clear of each other, each with the year it is in before it where it names none.
+
+        `room`: the bars that a label takes, with the gap after it.
+        """
+        labels = self.labels()
+        years = [label for label in labels if label.rank is Rank.YEAR]
+        if self._is_crowded(years, room):
+            widest = max(room(label.words) for label in years)
+            bars = 12 if self.unit is TimeUnit.MONTH else 1
+            step = next((step for step in YEAR_STEPS if step * bars >= widest), YEAR_STEPS[-1]) * self.years
+            return [label for label in years if label.year % step == 0]
+        if self.unit is TimeUnit.DAY:
+            widest = max(room(label.words) for label in labels)
+            step = next((step for step in YEAR_STEPS if step >= widest), YEAR_STEPS[-1])
+            return labels[::step]
+        placed: list[Label] = []
+        for rank in Rank:
+            for label in labels:
+                is_named = rank is not Rank.OTHER or any(label.year == each.year for each in placed)
+                if label.rank is rank and is_named and not self._is_crowded([*placed, label], room):
+                    placed.append(label)
+        return placed
+
+    @staticmethod
+    def _is_crowded(labels: list[Label], room: Callable[[str], float]) -> bool:
+        return any(
+            one.at + room(one.words) > other.at for one, other in pairwise(sorted(labels, key=lambda each: each.at))
+        )
+
+
+def _after(unit: TimeUnit, years: int, day: date) -> date | None:
+    try:
+        match unit:
+            case TimeUnit.DAY:
+                return day + timedelta(days=1)
+            case TimeUnit.WEEK:
+                return day + timedelta(days=7)
+            case TimeUnit.MONTH:
+                return date(day.year + day.month // 12, day.month % 12 + 1, 1)
+            case TimeUnit.YEAR:
+                return date(day.year // years * years + years, 1, 1)
+    except (OverflowError, ValueError):
+        return None
