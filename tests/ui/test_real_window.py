@@ -44,6 +44,8 @@ async def test_the_window_opens_on_real_items(qtbot: QtBot, tmp_path: Path, unti
         assert shown(Facet.KIND) == dict(Counter(item["type"] for item in items))
         tags = Counter(tag for item in items for tag in set(item["meta"].get("tags", [])))
         assert shown(Facet.TAG).items() <= tags.items()
+        window.facets.reveal(Facet.NAMESPACE)
+        await until(lambda: is_idle(program) and bool(shown(Facet.NAMESPACE)), 20)
         assert shown(Facet.NAMESPACE) == dict(Counter(item["meta"].get("namespace", "root") for item in items))
 
         drill(qtbot, window, Facet.KIND, "conversation")

@@ -76,10 +76,9 @@ def path_tree(counts: Mapping[str, int]) -> dict[str, PathNode]:
         segments = segments_of(value)
         nodes = top
         for end, segment in enumerate(segments, 1):
-            node = nodes.get(segment)
-            if node is None:
-                node = nodes[segment] = PathNode(segments[:end])
+            node = nodes.setdefault(segment, PathNode(segments[:end]))
             node.below += count
+            if end == len(segments):
+                node.here = (node.here or 0) + count
             nodes = node.nodes
-        node.here = (node.here or 0) + count
     return top

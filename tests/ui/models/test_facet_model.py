@@ -62,7 +62,7 @@ def test_filled_model_passes_qts_tester(qtmodeltester):
     model.show_filter(MetaFilter(tags_any=["v00040", "gone"]))
     model.show_more(Facet.TAG)
     model.set_find(Facet.TAG, "")
-    model.set_order(Order.NAME)
+    model.set_order(Order.NAME, Facet)
     model.show_pages({Facet.TAG: TAGS})
     model.clear()
     qtmodeltester.check(model)
@@ -147,7 +147,7 @@ def test_rows_keep_their_identity_through_sorting():
 def test_by_name():
     model = FacetModel()
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"b": 9, "C": 5, "a": 1})})
-    model.set_order(Order.NAME)
+    model.set_order(Order.NAME, Facet)
     assert labels(model, Facet.TAG) == ["a", "b", "C"]
 
 
@@ -217,7 +217,7 @@ def test_a_facet_without_values_says_so_and_a_chosen_value_keeps_its_zero():
 def test_counts_of_before_are_said_to_be_that():
     model = FacetModel()
     model.show_pages({Facet.TAG: TAGS})
-    model.set_stale()
+    model.set_stale(Facet)
     assert model.section(Facet.TAG).is_stale
     assert "These are the counts of before." in tip_of(model.facet_index(Facet.TAG))
     assert model.summary(Facet.URL) == ""
