@@ -746,7 +746,7 @@ class FacetPanel(QWidget):
         seen = max((page.total for page in pages if page.truncated), default=None)
         can_go_on = seen is not None and self.scan_limit < MAX_SCAN
         self.count_all_action.setEnabled(can_go_on)
-        said = "" if seen is None else f"Counted {number(seen)} items of more: every number may be larger."
+        said = "" if seen is None else f"Counted {number(seen)} of more items"
         if said and said == self._note:
             return  # it is still there, or has been dismissed
         self._note = said

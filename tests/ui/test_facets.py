@@ -408,6 +408,44 @@ async def test_truncated_counts_and_counting_everything(qtbot, until):
         assert not panel.count_all_action.isEnabled()
 
 
+async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence == "Counted 12 of more items"
+        gate = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit == MAX_SCAN)
+        more = panel.banner.findChild(QPushButton, "bannerActionButton")
+        assert more.text() == "Count all"
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: panel.banner.sentence == "Counting everything…")
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}
+        assert more.text() == "Cancel"
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: not panel.jobs.is_busy)
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}, "what was counted stays"
+        assert not panel.model.section(Facet.KIND).is_stale
+        assert panel.banner.sentence == "Counted 12 of more items"
+        gate.open()
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30"})
+        assert panel.banner.sentence == ""
+
+
+async def test_a_note_that_was_dismissed_stays_away(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
+        panel.banner.clear()
+        panel.refresh()
+        await until(lambda: is_counted(panel, Facet.KIND))
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}
+        assert panel.banner.sentence == ""
+
+
 async def test_a_chosen_value_that_the_limit_cut_has_its_count(qtbot, until):
     items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
     async with showing(qtbot, await filled(items), MetaFilter(tags_any=["t59"])) as panel:

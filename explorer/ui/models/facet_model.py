@@ -358,7 +358,7 @@ class FacetModel(QAbstractItemModel):
 
     def facet_index(self, facet: Facet) -> QModelIndex:
         """The head of `facet`, an invalid index where it is hidden."""
-        return self.index(self._shown.index(facet), 0) if facet not in self._hidden else QModelIndex()
+        return self.index(self._shown.index(facet), 0) if facet in self._shown else QModelIndex()
 
     def row_index(self, facet: Facet, type: RowType, value: str = "") -> QModelIndex:
         """The first such row, or an invalid index."""
@@ -574,7 +574,7 @@ class FacetModel(QAbstractItemModel):
 
     def _arrange(self, facet: Facet, held: bool) -> None:
         section = self._sections[facet]
-        if facet in self._hidden:
+        if facet not in self._shown:
             return
         if section.page is None:
             rows = self._rows_uncounted(section)
@@ -634,9 +634,9 @@ class FacetModel(QAbstractItemModel):
         if section.tree is None or counts != section.tree_counts:
             section.tree, section.tree_counts = path_tree(counts), counts
         places = {row.value: at for at, row in enumerate(section.rows) if row.type is RowType.NODE} if held else {}
-        rows = [self._value_row(section, value) for value in section.chosen]
+        rows = [Row(RowType.COLUMNS)] if section.tree or section.chosen else []
+        rows += [self._value_row(section, value) for value in section.chosen]
         if section.tree:
-            rows.append(Row(RowType.COLUMNS))
             self._add_nodes(rows, section, section.tree, places)
         if page.missing:
             rows.append(_missing_row(page))
