@@ -296,11 +296,13 @@ class FacetModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._sections = {facet: Section(facet) for facet in WORDS}
-        self._by_id = [facet for facet in WORDS]  # the rows below a head know it by its place here, wherever it stands
+        self._by_id = list(WORDS)  # the rows below a head know it by its place here, wherever it stands
+        self._ids = {facet: at + 1 for at, facet in enumerate(self._by_id)}
         self._arrangement = list(WORDS)
         self._pinned: set[Facet] = set()
         self._hidden: set[Facet] = set()
         self._shown = list(WORDS)
+        self._at = {facet: at for at, facet in enumerate(self._shown)}
 
     # What it holds
 
@@ -358,7 +360,8 @@ class FacetModel(QAbstractItemModel):
 
     def facet_index(self, facet: Facet) -> QModelIndex:
         """The head of `facet`, an invalid index where it is hidden."""
-        return self.index(self._shown.index(facet), 0) if facet in self._shown else QModelIndex()
+        at = self._at.get(facet)
+        return self.createIndex(at, 0, 0) if at is not None else QModelIndex()
 
     def row_index(self, facet: Facet, type: RowType, value: str = "") -> QModelIndex:
         """The first such row, or an invalid index."""
@@ -410,7 +413,7 @@ class FacetModel(QAbstractItemModel):
     def _neighbour(self, facet: Facet, step: int) -> Facet | None:
         if facet in self._hidden:
             return None
-        at = self._shown.index(facet) + step
+        at = self._at[facet] + step
         if not 0 <= at < len(self._shown):
             return None
         other = self._shown[at]
@@ -419,26 +422,32 @@ class FacetModel(QAbstractItemModel):
     def _show_heads(self, wanted: list[Facet]) -> None:
         """Bring the heads to `wanted`, one step after the other, so that a view keeps what is open."""
         for facet in [one for one in self._shown if one not in wanted]:
-            at = self._shown.index(facet)
+            at = self._at[facet]
             self.beginRemoveRows(NOWHERE, at, at)
             del self._shown[at]
+            self._note_places()
             section = self._sections[facet]
             section.forget()
             section.rows = []
             self.endRemoveRows()
         for at, facet in enumerate(wanted):
-            if facet not in self._shown:
+            if facet not in self._at:
                 self.beginInsertRows(NOWHERE, at, at)
                 self._shown.insert(at, facet)
+                self._note_places()
                 self.endInsertRows()
                 self._arrange(facet, held=False)
             elif self._shown[at] is not facet:
-                was = self._shown.index(facet)
+                was = self._at[facet]
                 self.beginMoveRows(NOWHERE, was, was, NOWHERE, at)
                 self._shown.insert(at, self._shown.pop(was))
+                self._note_places()
                 self.endMoveRows()
         for facet in wanted:
             self._head_changed(facet)
+
+    def _note_places(self) -> None:
+        self._at = {facet: at for at, facet in enumerate(self._shown)}
 
     # What it is told
 
@@ -574,7 +583,7 @@ class FacetModel(QAbstractItemModel):
 
     def _arrange(self, facet: Facet, held: bool) -> None:
         section = self._sections[facet]
-        if facet not in self._shown:
+        if facet not in self._at:
             return
         if section.page is None:
             rows = self._rows_uncounted(section)
@@ -907,10 +916,7 @@ class FacetModel(QAbstractItemModel):
         # Not through hasIndex: it asks back twice, and a layout asks for every row.
         if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
-        return self.createIndex(row, column, self._id_of(parent) if parent.isValid() else 0)
-
-    def _id_of(self, head: Index) -> int:
-        return self._by_id.index(self._shown[head.row()]) + 1
+        return self.createIndex(row, column, self._ids[self._shown[parent.row()]] if parent.isValid() else 0)
 
     def parent(self, child: Index = NOWHERE) -> QModelIndex:  # type: ignore[override]
         if not child.isValid() or child.internalId() == 0:
