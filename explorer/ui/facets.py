@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, QRect, QSize, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
     QFocusEvent,
-    QFont,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
-    QPainter,
-    QPen,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QMenu,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -32,53 +26,25 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from explorer.contract import (
-    ExplorePage,
-    ExploreRequest,
     Facet,
     InvalidRequest,
     MemoryEngine,
     MetaFilter,
-    TinyMemoryError,
     Unauthorized,
     Unavailable,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
+from explorer.ui.facet_counts import Counted, count
+from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.jobs import Jobs
-from explorer.ui.models.facet_model import (
-    CHOICES,
-    PATHS,
-    WORDS,
-    FacetModel,
-    Index,
-    Order,
-    Row,
-    RowType,
-    Section,
-    chosen_values,
-    narrowed,
-    toggled,
-)
-from explorer.ui.rows import CHEVRON, check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
+from explorer.ui.models.facet_model import FacetModel, Index
+from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
-
-INDENT = 16
-HEAD_TEXT = INDENT + 4
-BOX_LEFT = 2 * INDENT
-COUNT_WIDTH = 52
-HERE_WIDTH = 44  # beside it, in a tree
-NODE_STEP = 12
-DEEPEST_STEP = 8  # further down, rows stand no further in
-BAR_HEIGHT = 2
-BAR_ABOVE_EDGE = 4  # from its top to the bottom of the row
-DOT = 6
-ARC = 12
-PIN = 12
-FIND_MARGIN = 4
 
 Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a value chosen or taken away
 
@@ -86,69 +52,6 @@ BAR_MS = 160
 QUICK_MS = 150  # an answer within this time is not announced
 TURN_MS = 40
 TURN_DEGREES = 18
-
-
-@dataclass
-class Counted:
-    """What one round of counting brought."""
-
-    pages: dict[Facet, ExplorePage] = field(default_factory=dict)
-    chosen: dict[Facet, dict[str, int]] = field(default_factory=dict)
-    errors: dict[Facet, Exception] = field(default_factory=dict)
-
-
-async def count(
-    engine: MemoryEngine, filter: MetaFilter, limits: dict[Facet, int], scan_limit: int = DEFAULT_SCAN
-) -> Counted:
-    """Count facets, each under every condition but its own, and the chosen values that found no place among them.
-
-    A facet that cannot be counted alone is an error of its own; raises where none can, or nobody answers.
-    """
-    reqs = [
-        ExploreRequest(facet=facet, filter=facet.without(filter), limit=limit, scan_limit=scan_limit)
-        for facet, limit in limits.items()
-    ]
-    counted = await _explore(engine, reqs)
-    left_out = {facet: lost for facet, page in counted.pages.items() if (lost := _left_out(page, filter))}
-    if left_out:
-        # Under the whole filter each item has a chosen value, so these are their counts without the condition too.
-        again = [ExploreRequest(facet=one, filter=filter, limit=MAX_BUCKETS, scan_limit=scan_limit) for one in left_out]
-        for facet, page in (await _explore(engine, again)).pages.items():
-            counts = {bucket.value: bucket.count for bucket in page.buckets}
-            counted.chosen[facet] = {value: counts[value] for value in left_out[facet] if value in counts}
-    return counted
-
-
-def _left_out(page: ExplorePage, filter: MetaFilter) -> list[str]:
-    """Chosen values that a page does not name though they may have items: cut, not reached, or in a sandbox."""
-    if not (page.more_buckets or page.truncated or page.facet is Facet.NAMESPACE):
-        return []
-    named = {bucket.value for bucket in page.buckets}
-    return [value for value in chosen_values(page.facet, filter) if value not in named]
-
-
-async def _explore(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
-    try:
-        pages = await engine.explore_many(list(reqs))
-    except (Unauthorized, Unavailable):
-        raise  # asking again, one by one, would only knock fourteen times
-    except TinyMemoryError:
-        return await _explore_singly(engine, reqs)
-    return Counted(pages={req.facet: page for req, page in zip(reqs, pages, strict=True)})
-
-
-async def _explore_singly(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
-    counted = Counted()
-    for req in reqs:
-        try:
-            counted.pages[req.facet] = await engine.explore(req)
-        except (Unauthorized, Unavailable):
-            raise
-        except TinyMemoryError as error:
-            counted.errors[req.facet] = error
-    if not counted.pages:
-        raise next(iter(counted.errors.values()))
-    return counted
 
 
 class FindEdit(QLineEdit):
@@ -201,226 +104,6 @@ class FacetTree(PaneTree):
             super().keyPressEvent(event)
             return
         event.accept()
-
-
-class FacetDelegate(QStyledItemDelegate):
-    """Draws every row of the facet tree."""
-
-    def __init__(self, tree: PaneTree, model: FacetModel) -> None:
-        super().__init__(tree)
-        self._tree = tree
-        self._model = model
-        self._italic: QFont | None = None
-        self._box = 0
-        self.progress = 1.0  # of the bars on their way to new counts
-        self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
-        theme().changed.connect(self._on_theme_changed)
-
-    def _on_theme_changed(self) -> None:
-        self._italic = None
-        self._box = 0
-
-    @property
-    def _box_size(self) -> int:
-        self._box = self._box or check_size()
-        return self._box
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        row = self._model.row_at(index)
-        if row is None:
-            return QSize(0, theme().row_height("facetHead"))
-        if row.type is RowType.FIND:
-            return QSize(0, theme().row_height("smallField") + 2 * FIND_MARGIN)
-        return QSize(0, theme().row_height("valueRow"))
-
-    def box_area(self, index: Index) -> QRect:
-        """Where a click ticks the value at `index`: the box with its surroundings."""
-        return mirrored(self._full_row(index), self._box_left(index) - GAP // 2, self._box_size + GAP, self._tree)
-
-    def chevron_area(self, index: Index) -> QRect:
-        """Where a click opens or closes a node of a tree."""
-        left = self._box_left(index)
-        return mirrored(self._full_row(index), left - GAP // 2 - INDENT, INDENT, self._tree)
-
-    def _full_row(self, index: Index) -> QRect:
-        return self._tree.full_row(self._tree.visualRect(self._model.index(index.row(), 0, index.parent())))
-
-    def _box_left(self, index: Index) -> int:
-        row = self._model.row_at(index)
-        return BOX_LEFT + _step(row) if row is not None else BOX_LEFT
-
-    def name_left(self, row: Row | None = None) -> int:
-        """Where the names of values begin; of a node in a tree further in."""
-        return BOX_LEFT + _step(row) + self._box_size + GAP
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        facet, row = self._model.facet_at(index), self._model.row_at(index)
-        if facet is None:
-            return
-        section = self._model.section(facet)
-        full = self._tree.full_row(option.rect)
-        if row is None:
-            self._paint_head(painter, full, section)
-        elif row.type in CHOICES:
-            self._paint_value(painter, full, section, row)
-        elif row.type is RowType.COLUMNS:
-            self._paint_columns(painter, full)
-        elif row.type is RowType.MISSING:
-            self._paint_missing(painter, full, section, row)
-        elif row.type is not RowType.FIND:
-            self._paint_words(painter, full, row)
-
-    def _part(self, full: QRect, left: int, right: int) -> QRect:
-        """The part of a row between two distances from its leading edge."""
-        return mirrored(full, left, max(0, right - left), self._tree)
-
-    def _paint_head(self, painter: QPainter, full: QRect, section: Section) -> None:
-        right = full.width() - EDGE
-        said = self._model.summary(section.facet, self._tree.isExpanded(self._model.facet_index(section.facet)))
-        failed = section.error is not None
-        title = WORDS[section.facet].title
-        # Only what is looked for may be longer than the row: its beginning is enough, it stands in the find box too.
-        title_right = HEAD_TEXT + text_width(title, "strong") + GAP + (DOT + GAP if section.has_condition else 0)
-        title_right += PIN + GAP // 2 if section.facet in self._model.pinned else 0
-        said_left = max(title_right, right - text_width(said, "small"))
-        is_empty = section.page is not None and section.total_values() == 0
-        draw_text(
-            painter,
-            self._part(full, said_left, right),
-            said,
-            "small",
-            "caution" if failed else "text3" if section.is_stale or is_empty else "text2",
-            Qt.AlignmentFlag.AlignRight,
-        )
-        mark = self._part(full, said_left - GAP - ARC, said_left - GAP if said else right)
-        if failed:
-            draw_icon(painter, mark, "warning", "caution", ARC)
-        elif section.is_counting and self.turn_degrees is not None:
-            self._paint_arc(painter, mark)
-        name_left = HEAD_TEXT
-        if section.facet in self._model.pinned:
-            draw_icon(painter, self._part(full, name_left, name_left + PIN), "pin", "text3", PIN)
-            name_left += PIN + GAP // 2
-        name = self._part(full, name_left, said_left - GAP)
-        taken = draw_text(painter, name, title, "strong", "text")
-        if section.has_condition:
-            dot = self._part(full, name_left + taken + GAP, name_left + taken + GAP + DOT)
-            fill_round(painter, QRect(dot.left(), full.center().y() - DOT // 2 + 1, DOT, DOT), DOT / 2, "accent")
-
-    def _paint_arc(self, painter: QPainter, mark: QRect) -> None:
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRect(mark.left(), mark.center().y() - ARC // 2, ARC, ARC).adjusted(1, 1, -1, -1)
-        painter.setPen(QPen(theme().color("barDim"), 2))
-        painter.drawEllipse(box)
-        painter.setPen(QPen(theme().color("accent"), 2))
-        painter.drawArc(box, (90 - (self.turn_degrees or 0)) * 16, -120 * 16)
-        painter.restore()
-
-    @staticmethod
-    def _line(full: QRect) -> QRect:
-        """The part of a row above its bar, which text and box share."""
-        return full.adjusted(0, 0, 0, BAR_HEIGHT - 1 - BAR_ABOVE_EDGE)
-
-    def _paint_value(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "accent" if row.is_chosen else "bar")
-        full = self._line(full)
-        left = BOX_LEFT + _step(row)
-        box = self._part(full, left, left + self._box_size)
-        draw_check(painter, box, row.is_chosen, row.can_be_chosen, radio=not section.facet.takes_several)
-        if row.is_open is not None:
-            self._paint_chevron(painter, full, left, row.is_open)
-        count = row.count if row.below is None else row.below
-        dim = section.is_dead(row) if row.is_chosen else not count
-        name_right = self._paint_count(painter, full, section, row, "strong" if row.is_chosen else "body", dim)
-        draw_text(
-            painter,
-            self._part(full, self.name_left(row), name_right),
-            row.label,
-            "strong" if row.is_chosen else "body",
-            "text3" if dim else "text",
-            elide=Qt.TextElideMode.ElideMiddle if section.facet in PATHS else Qt.TextElideMode.ElideRight,
-        )
-
-    def _paint_chevron(self, painter: QPainter, full: QRect, left: int, is_open: bool) -> None:
-        name = "chevron-down" if is_open else "chevron-left" if self._tree.isRightToLeft() else "chevron-right"
-        draw_icon(painter, self._part(full, left - GAP // 2 - CHEVRON, left - GAP // 2), name, "text3", CHEVRON)
-
-    def _paint_columns(self, painter: QPainter, full: QRect) -> None:
-        end, right = full.width() - EDGE, Qt.AlignmentFlag.AlignRight
-        for words, to in (("All", end), ("Here", end - COUNT_WIDTH)):
-            draw_text(painter, self._part(full, to - HERE_WIDTH, to), words, "micro", "text3", right)
-
-    def _paint_missing(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "barDim")
-        full = self._line(full)
-        box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
-        draw_check(painter, box, False, enabled=False, radio=not section.facet.takes_several)
-        name_right = self._paint_count(painter, full, section, row, "body", dim=False)
-        painter.setFont(self._italic_font())
-        painter.setPen(theme().color("text3"))
-        leading = Qt.AlignmentFlag.AlignRight if self._tree.isRightToLeft() else Qt.AlignmentFlag.AlignLeft
-        flags = leading | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine | Qt.AlignmentFlag.AlignAbsolute
-        painter.drawText(self._part(full, self.name_left(), name_right), int(flags), row.label)
-
-    def _paint_count(self, painter: QPainter, full: QRect, section: Section, row: Row, role: str, dim: bool) -> int:
-        """Draw the count at the end of the row, in a tree both; where the name has to end."""
-        right = full.width() - EDGE
-        if section.is_tree and not section.find:
-            return self._paint_counts(painter, full, section, row, role, right)
-        said = section.count_text(row.count)
-        left = right - max(COUNT_WIDTH, text_width(said, role))
-        token = "text" if row.is_chosen else "text2"
-        draw_text(
-            painter,
-            self._part(full, left, right),
-            said,
-            role,
-            "text3" if dim or section.is_stale else token,
-            Qt.AlignmentFlag.AlignRight,
-            Qt.TextElideMode.ElideNone,
-        )
-        return right - text_width(said, role) - GAP  # what the number does not need is the name's
-
-    def _paint_counts(self, painter: QPainter, full: QRect, section: Section, row: Row, role: str, right: int) -> int:
-        """Draw what is here and what is here and below; where the name has to end."""
-        is_end = row.is_open is None  # nothing below: the same number twice
-        here, all_text = section.count_text(row.count), section.count_text(row.count)
-        if row.below is not None:
-            all_text = section.below_text(row.below)
-        here_right = right - max(COUNT_WIDTH, text_width(all_text, role) + GAP)
-        for said, to, count, token in (
-            (all_text, right, row.below if row.below is not None else row.count, "text3" if is_end else "text2"),
-            (here, here_right, row.count, "text2"),
-        ):
-            token = "text3" if not count or section.is_stale else "text" if row.is_chosen else token
-            part = self._part(full, to - max(HERE_WIDTH, text_width(said, role)), to)
-            draw_text(painter, part, said, role, token, Qt.AlignmentFlag.AlignRight, Qt.TextElideMode.ElideNone)
-        return here_right - text_width(here, role) - GAP
-
-    def _paint_bar(self, painter: QPainter, full: QRect, row: Row, token: str) -> None:
-        line = self._part(full, self.name_left(row), full.width() - EDGE)
-        line = QRect(line.left(), full.bottom() + 1 - BAR_ABOVE_EDGE, line.width(), BAR_HEIGHT)
-        share = row.share_before + (row.share - row.share_before) * self.progress
-        draw_bar(painter, line, share, token)
-
-    def _paint_words(self, painter: QPainter, full: QRect, row: Row) -> None:
-        words = self._part(full, self.name_left(row), full.width() - EDGE)
-        if row.type is RowType.NOTE:
-            draw_text(painter, words, row.label, "body", "text3")
-        else:
-            draw_text(painter, words, row.label, "medium", "accent", elide=Qt.TextElideMode.ElideMiddle)
-
-    def _italic_font(self) -> QFont:
-        if self._italic is None:
-            self._italic = QFont(theme().font("body"))
-            self._italic.setItalic(True)
-        return self._italic
-
-
-def _step(row: Row | None) -> int:
-    """How much further in a row of a tree stands."""
-    return min(row.depth, DEEPEST_STEP) * NODE_STEP if row is not None else 0
 
 
 class FacetPanel(QWidget):

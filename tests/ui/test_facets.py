@@ -23,9 +23,10 @@ from explorer.contract import (
     Unavailable,
 )
 from explorer.contract.query import MAX_SCAN
-from explorer.ui import facets
+from explorer.ui import facet_delegate
 from explorer.ui.facets import OPEN_FIRST, FacetPanel
-from explorer.ui.models.facet_model import CountRole, Order, RowType
+from explorer.ui.models.facet_model import CountRole
+from explorer.ui.models.facet_rows import Order, RowType
 from explorer.ui.theme import theme
 from tests.fakes import FakeEngine, filled, learning, page_of
 
@@ -659,13 +660,13 @@ async def test_menu_of_a_value_that_stands_alone(qtbot, until):
 
 async def test_a_chosen_value_that_nothing_has_is_dim(qtbot, until, monkeypatch):
     drawn: dict[str, str] = {}
-    plain = facets.draw_text
+    plain = facet_delegate.draw_text
 
     def noted(painter, rect, text, role="body", token="text", *rest, **more):
         drawn[text] = token
         return plain(painter, rect, text, role, token, *rest, **more)
 
-    monkeypatch.setattr(facets, "draw_text", noted)
+    monkeypatch.setattr(facet_delegate, "draw_text", noted)
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["gone", "refunds"])) as panel:
         await until(lambda: is_counted(panel, Facet.TAG))
         assert counts(panel, Facet.TAG)["gone"] == "0"

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu
 from explorer.contract import Facet, MetaFilter
 from explorer.ui.facets import OPEN_FIRST, FacetPanel
 from explorer.ui.main_window import MainWindow
-from explorer.ui.models.facet_model import WORDS, Order
+from explorer.ui.models.facet_rows import WORDS, Order
 from tests.fakes import filled, learning
 from tests.ui.test_facets import ITEMS, counts, is_counted, labels, menu_at, pick, showing, tick, words_of
 

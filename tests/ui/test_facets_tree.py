@@ -8,7 +8,8 @@ from PySide6.QtGui import QTextDocument
 
 from explorer.contract import Facet, MetaFilter
 from explorer.ui.facets import FacetPanel
-from explorer.ui.models.facet_model import BelowRole, CountRole, RowType
+from explorer.ui.models.facet_model import BelowRole, CountRole
+from explorer.ui.models.facet_rows import RowType
 from tests.fakes import FakeEngine, filled, learning, page_of
 from tests.ui.test_facets import is_counted, menu_at, pick, point_at, showing, words_of
 

@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import Facet, ForgetTarget, ItemKind, MetaFilter
 from explorer.ui.main_window import MainWindow
-from explorer.ui.models.facet_model import CountRole, RowType
+from explorer.ui.models.facet_model import CountRole
+from explorer.ui.models.facet_rows import RowType
 from tests.conftest import Until
 from tests.fakes import filled, learning
 from tests.ui.test_main_window import opened

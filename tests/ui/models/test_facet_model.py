@@ -7,12 +7,10 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QTextDocument
 
 from explorer.contract import Facet, InvalidRequest, ItemKind, MetaFilter, Namespace, Reach
-from explorer.ui.models.facet_model import (
-    CountRole,
-    FacetModel,
+from explorer.ui.models.facet_model import CountRole, FacetModel, RowTypeRole
+from explorer.ui.models.facet_rows import (
     Order,
     RowType,
-    RowTypeRole,
     chosen_values,
     has_condition,
     narrowed,
