@@ -76,7 +76,9 @@ def path_tree(counts: Mapping[str, int]) -> dict[str, PathNode]:
         segments = segments_of(value)
         nodes = top
         for end, segment in enumerate(segments, 1):
-            node = nodes.setdefault(segment, PathNode(segments[:end]))
+            if segment not in nodes:
+                nodes[segment] = PathNode(segments[:end])
+            node = nodes[segment]
             node.below += count
             if end == len(segments):
                 node.here = (node.here or 0) + count
