@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QKeySequence,
 )
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QHBoxLayout,
     QLineEdit,
     QMenu,
@@ -80,6 +81,10 @@ class FacetTree(PaneTree):
 
     node_opened = Signal(QModelIndex, bool)  # it is to be open, or closed
     head_moved = Signal(QModelIndex, int)  # up (-1) or down (1)
+
+    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
+        # Not the tree view's own: it measures each row again, and what a row says never changes how high it is.
+        QAbstractItemView.dataChanged(self, first, last, roles)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
