@@ -798,7 +798,11 @@ class FacetPanel(QWidget):
     def _on_find_stepped(self, facet: Facet, step: int) -> None:
         """Leave the find box for the row above or below it."""
         find = self.model.row_index(facet, RowType.FIND)
-        index = find.siblingAtRow(find.row() + 1) if step > 0 else self.model.facet_index(facet)
+        index = self.model.facet_index(facet)
+        if step > 0:
+            below = self.model.row_at(find.siblingAtRow(find.row() + 1))
+            is_columns = below is not None and below.type is RowType.COLUMNS
+            index = find.siblingAtRow(find.row() + 1 + is_columns)
         self.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         if index.isValid():
             self.tree.setCurrentIndex(index)

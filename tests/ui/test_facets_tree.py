@@ -182,6 +182,18 @@ async def test_what_is_looked_for_in_a_tree_is_a_list(qtbot, until):
         assert nodes(panel, Facet.FILE_PATH)[:2] == ["/ 0 30", "  src 0 30"]
 
 
+async def test_the_keyboard_goes_past_the_names_of_the_columns(qtbot, until):
+    items = [learning(f"i{at}", file_path=f"/src/f{at:02}") for at in range(9)]
+    async with showing(qtbot, await filled(items)) as panel:
+        await as_tree(panel, until, Facet.FILE_PATH)
+        columns = panel.model.row_index(Facet.FILE_PATH, RowType.COLUMNS)
+        assert "All: these and what is below" in tip_of(columns)
+        qtbot.keyClick(panel.find_edit(Facet.FILE_PATH), Qt.Key.Key_Down)
+        assert panel.tree.currentIndex() == node(panel, "/", Facet.FILE_PATH)
+        qtbot.keyClick(panel.tree, Qt.Key.Key_Up)
+        assert panel.tree.currentIndex() == panel.model.row_index(Facet.FILE_PATH, RowType.FIND)
+
+
 async def test_a_tree_of_what_was_cut_claims_no_more_than_it_knows(qtbot, until):
     engine = FakeEngine()
     engine.pages[Facet.FOLDER] = page_of(Facet.FOLDER, {"/a/b": 5, "/a/c": 3}, more=12)

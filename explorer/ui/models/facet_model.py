@@ -679,7 +679,9 @@ class FacetModel(QAbstractItemModel):
         row = self.row_at(index)
         if row is None:
             return _HEAD_FLAGS
-        return _FIND_FLAGS if row.type in (RowType.FIND, RowType.COLUMNS) else _ROW_FLAGS
+        if row.type is RowType.COLUMNS:
+            return Qt.ItemFlag.ItemNeverHasChildren  # the keyboard goes past it
+        return _FIND_FLAGS if row.type is RowType.FIND else _ROW_FLAGS
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
