@@ -554,11 +554,16 @@ class FacetModel(QAbstractItemModel):
     # In words
 
     def summary(self, facet: Facet, is_open: bool = False) -> str:
-        """What stands at the right of a head: how many values there are, and of an open one how many are seen."""
+        """What stands at the right of a head: how many values there are, and of an open one how many are seen.
+
+        Of one that is not counted, as it is closed: what is chosen.
+        """
         section = self.section(facet)
         page = section.page
+        if page is None and section.error is None:
+            return "" if is_open else " or ".join(isolate(value_label(facet, value)) for value in section.chosen)
         if page is None:
-            return "not counted" if section.error is not None else ""
+            return "not counted"
         total = section.total_values()
         seen = sum(row.type is RowType.VALUE and bool(row.count) for row in section.rows)
         if page.truncated:

@@ -80,6 +80,10 @@ def test_rows_hold_their_facet_and_their_value():
 def test_words_of_a_head():
     model = FacetModel()
     assert model.summary(Facet.TAG) == ""
+    model.show_filter(MetaFilter(tags_any=["a", ""]))
+    assert model.summary(Facet.TAG) == "\u2068a\u2069 or \u2068(empty)\u2069", "closed, it says what is chosen"
+    assert model.summary(Facet.TAG, is_open=True) == ""
+    model.show_filter(MetaFilter())
     model.show_pages({Facet.TAG: TAGS, Facet.LANGUAGE: page_of(Facet.LANGUAGE, {"en": 1})})
     assert model.summary(Facet.TAG) == "3 values"
     assert model.summary(Facet.LANGUAGE) == "1 value"
