@@ -43,7 +43,7 @@ from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
-from explorer.ui.conditions import QUERY, conditions, facet_of, with_value, without
+from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.facets import FacetPanel
 from explorer.ui.items import ItemList
 from explorer.ui.jobs import Jobs
@@ -260,6 +260,7 @@ class MainWindow(QMainWindow):
         self.chip_bar.clear_wanted.connect(self._clear)
         self.facets.filter_wanted.connect(self.go_to_filter)
         self.facets.refused.connect(self.show_exception)
+        self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
         self.timeline.filter_wanted.connect(self.go_to_filter)
@@ -415,17 +416,22 @@ class MainWindow(QMainWindow):
         self.forward_action.setEnabled(self.trail.can_go_forward)
         self.clear_action.setEnabled(view != View())
         self.search_box.show_search(view.query, view.mode)
-        found = conditions(view.filter, self._zone, view.query)
-        self.chip_bar.show_chips([Chip(one.field, one.words, one.value) for one in found])
         self._watch_from_now()
         self.namespaces.show_filter(view.filter)
         self.facets.show_filter(view.filter)
         self.timeline.show_filter(view.filter)
+        found = self._show_chips()
         mode = view.mode if view.query else None
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
         self.items.show_filter(view.filter, view.query, mode, found)
+
+    def _show_chips(self) -> list[Condition]:
+        view = self.trail.current
+        found = conditions(view.filter, self._zone, view.query, self.facets.dead)
+        self.chip_bar.show_chips([Chip(one.field, one.words, one.value, one.is_dead, one.note) for one in found])
+        return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
@@ -555,6 +561,9 @@ class MainWindow(QMainWindow):
         """Put the window as it was left; the first time, as the design has it."""
         geometry = self._settings.value("geometry") if self._settings is not None else None
         state = self._settings.value("state") if self._settings is not None else None
+        facets = self._settings.value("facets") if self._settings is not None else None
+        if isinstance(facets, str):
+            self.facets.restore(facets)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
                 self._has_own_layout = True
@@ -609,6 +618,7 @@ class MainWindow(QMainWindow):
         if self._settings is not None and self.isVisible():
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+            self._settings.setValue("facets", self.facets.state())
         self.hide()
 
     async def aclose(self) -> None:

@@ -115,3 +115,21 @@ def test_conditions_know_their_facets() -> None:
     assert facet_of("tags_any") is Facet.TAG
     assert facet_of("reach") is Facet.NAMESPACE
     assert facet_of("commit") is None
+
+
+def test_a_prefix_says_what_else_it_admits() -> None:
+    (folder,) = conditions(MetaFilter(folder="/home/u/proj"), UTC)
+    assert folder.note == (
+        "The filter also matches what is below \u2068/home/u/proj/\u2069, "
+        "but not a neighbour such as \u2068/home/u/proj-old\u2069."
+    )
+    (agent,) = conditions(MetaFilter(agent_id="a"), UTC)
+    assert agent.note == ""
+
+
+def test_of_two_values_the_one_without_items_is_said() -> None:
+    filter = MetaFilter(tags_any=["a", "b"], agent_id="x")
+    agent, tags = conditions(filter, UTC, dead={"tags_any": ["b"]})
+    assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b (0)", False, False)
+    agent, tags = conditions(filter, UTC, dead={"tags_any": ["b", "a"], "agent_id": ["x"]})
+    assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b", True, True)

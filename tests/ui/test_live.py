@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
@@ -28,6 +29,8 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.models.item_model import Column
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
+
+pytestmark = pytest.mark.limit_s(30)  # another process has to start
 
 ROOT = Path(__file__).parents[2]
 LOOK_EVERY_MS = 20
