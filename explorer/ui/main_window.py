@@ -41,6 +41,7 @@ from explorer.ui.theme import Mode, theme
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.viewer import ItemViewer
+from explorer.ui.viewer_parts.why import Question
 
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
@@ -400,6 +401,7 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
+        self.viewer.set_question(Question(view.filter, view.query, mode))
         self.items.show_filter(view.filter, view.query, mode, found)
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:

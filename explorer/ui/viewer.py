@@ -67,9 +67,11 @@ from explorer.ui.viewer_parts.pairs import RING, PairGrid
 from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, GrowingReader, PlainReader, Reader
 from explorer.ui.viewer_parts.thread import find_conversation, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
+from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
+from explorer.ui.viewer_parts.why_view import WhyView
 from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_plain, write_turns
 
-READ, RAW, METADATA = "Read", "Raw", "Metadata"
+READ, RAW, METADATA, WHY = "Read", "Raw", "Metadata", "Why"
 LOAD, STOP = "Load the rest", "Stop"
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
 NOW_S = 0.1  # at most, whatever the characters cost: a cell of a table is dear
@@ -200,6 +202,7 @@ class ItemViewer(QWidget):
         self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
+        self._question = Question()
         self._is_arriving = False  # at an item, and the place in it for which it was opened is not on screen yet
         self._takes_focus = False  # the page that comes next: the one before had it
         self._is_listed = True
@@ -236,7 +239,7 @@ class ItemViewer(QWidget):
         label = QLabel("Item")
         label.setProperty("textRole", "smallStrong")
         label.setProperty("tone", "text2")
-        self.segments = Segments([READ, RAW, METADATA])
+        self.segments = Segments([READ, RAW, METADATA, WHY])
         self.segments.setObjectName("viewerSegments")
         self.copy_button = QToolButton()
         self.copy_button.setObjectName("copyButton")
@@ -311,11 +314,12 @@ class ItemViewer(QWidget):
         self.metadata_view.setFrameShape(QFrame.Shape.NoFrame)
         self.metadata_view.setWidgetResizable(True)
         self.metadata_view.setWidget(page)
+        self.why_view = WhyView()
         self.pages = QStackedWidget()
         self.blank = QWidget()  # until the text is here: the old one must not stand under the new title
         self.pages.addWidget(self.blank)
         ring = PageRing(self.pages)
-        for each in (self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view):
+        for each in (self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view, self.why_view):
             self.pages.addWidget(each)
             ring.watch(each)
 
@@ -406,6 +410,15 @@ class ItemViewer(QWidget):
         self._found = pattern_of(words)
         self.title.mark_found(self._found)
         self._mark_found()
+
+    def set_question(self, question: Question) -> None:
+        """What the list shows, of which the Why page tells the item's place."""
+        if question == self._question:
+            return
+        self._question = question
+        self._pages.pop(WHY, None)
+        if self.segments.choice == WHY:
+            self._show_page()
 
     def show_listed(self, is_listed: bool) -> None:
         """Say whether the item that was shown last is one of the list; until told otherwise it is."""
@@ -517,7 +530,7 @@ class ItemViewer(QWidget):
         self._show_blank()
 
     def _stop_writing(self) -> None:
-        for lane in ("first", "rest", "raw", "fingerprint"):
+        for lane in ("first", "rest", "raw", "fingerprint", "why"):
             self.jobs.cancel(lane)
 
     def _show_blank(self) -> None:
@@ -561,6 +574,8 @@ class ItemViewer(QWidget):
             self.jobs.start("raw", asyncio.to_thread(_raw, self.item or hit), self._on_raw)
         elif choice == METADATA:
             self._show_metadata(hit)
+        elif choice == WHY:
+            self._ask_why(hit)
         else:
             self._read(hit, self.item)
         self._show_foot()
@@ -688,6 +703,18 @@ class ItemViewer(QWidget):
 
         self._has_fingerprint = False
         self.jobs.start("fingerprint", asyncio.to_thread(item.fingerprint), on_made)
+
+    def _ask_why(self, hit: Hit) -> None:
+        self._show_blank()
+        if self._engine is None:
+            return
+        question = self._question
+
+        def on_answer(answer: Answer) -> None:
+            self.why_view.show_reason(reason_of(hit, question, answer, self._zone))
+            self._use(WHY, self.why_view)
+
+        self.jobs.start("why", ask_why(self._engine, question, hit.id), on_answer)
 
     # Long texts
 

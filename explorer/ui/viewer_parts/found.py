@@ -11,13 +11,16 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 from explorer.ui.theme import theme
 
 MAX_MARKS = 500
+MAX_WORDS = 20  # each is looked for at each character
 MAX_SEARCHED = 300_000  # characters: some milliseconds
 
 
 def pattern_of(words: Sequence[str]) -> re.Pattern[str] | None:
-    """What finds any of `words`, the longest first; None for no words."""
+    """What finds any of `words`, the longest first; None for no words, and for a whole text, where all is a word."""
     wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE) if wanted else None
+    if not wanted or len(wanted) > MAX_WORDS:
+        return None
+    return re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE)
 
 
 def mark_found(view: QTextEdit | QPlainTextEdit, pattern: re.Pattern[str] | None) -> int | None:
