@@ -417,7 +417,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_activated(self, field: str) -> None:
         facet = facet_of(field)
         if field == QUERY:
-            self._on_find_action_triggered()
+            self._focus_search()
         elif facet is Facet.NAMESPACE:
             self.namespaces.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         elif facet is not None:
@@ -454,6 +454,13 @@ class MainWindow(QMainWindow):
         self._show_view()
 
     def _on_find_action_triggered(self) -> None:
+        focus: QWidget | None = self.focusWidget()
+        if focus is not None and (_holds(self.viewer, focus) or _holds(self.viewer.header, focus)):
+            self.viewer.open_find()
+        else:
+            self._focus_search()
+
+    def _focus_search(self) -> None:
         self.search_box.search_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search_box.search_edit.selectAll()
 

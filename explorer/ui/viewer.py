@@ -9,10 +9,11 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from itertools import accumulate
 
-from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QFocusEvent, QGuiApplication
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QFocusEvent, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
@@ -57,7 +58,8 @@ from explorer.ui.segments import Segments
 from explorer.ui.text import NO_BREAK, number, size
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, turn_words
-from explorer.ui.viewer_parts.found import mark_found, pattern_of
+from explorer.ui.viewer_parts.find_bar import FindBar
+from explorer.ui.viewer_parts.found import MAX_MARKS, Spans, mark_found, mark_spans, pattern_of, spans_of
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.learning import LearningCard
@@ -203,6 +205,9 @@ class ItemViewer(QWidget):
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
         self._question = Question()
+        self._spans: list[Spans] = []  # of what the find bar looks for, in each text of the page
+        self._current = 0  # among all of them
+        self._finds_from_here = False  # the current one is to be the first that is seen
         self._is_arriving = False  # at an item, and the place in it for which it was opened is not on screen yet
         self._takes_focus = False  # the page that comes next: the one before had it
         self._is_listed = True
@@ -230,6 +235,19 @@ class ItemViewer(QWidget):
             each.copy_id = self.copy_id
         for reader in (self.read_view, self.card.statement, self.card.evidence):
             reader.link_wanted.connect(self._on_link_wanted)
+        self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
+        self.find_bar.step_wanted.connect(self.find_step)
+        self.find_bar.closed.connect(self.close_find)
+        for key, step in ((Qt.Key.Key_F3, 1), (Qt.Key.Key_F3 | Qt.Modifier.SHIFT, -1)):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(partial(self.find_step, step))
+        self._marking = QTimer(self)  # marks go with what is seen, once scrolling leaves time for it
+        self._marking.setSingleShot(True)
+        self._marking.setInterval(0)
+        self._marking.timeout.connect(self._mark_spans)
+        for view in (self.read_view, self.plain_view, self.raw_view):
+            view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         theme().changed.connect(self._on_theme_changed)
         self._show_nothing()
 
@@ -287,6 +305,8 @@ class ItemViewer(QWidget):
         column = QVBoxLayout(self.pairs_box)
         column.setContentsMargins(16 - RING, 8, 16 - RING, 0)
         column.addWidget(self.pairs)
+        self.find_bar = FindBar()
+        self.find_bar.hide()
         self.head = QFrame()
         self.head.setProperty("surface", "head")
         column = QVBoxLayout(self.head)
@@ -347,6 +367,7 @@ class ItemViewer(QWidget):
         column.addWidget(self.place_row)
         column.addWidget(self.banner)
         column.addWidget(self.head)
+        column.addWidget(self.find_bar)
         column.addWidget(self.pages, 1)
         column.addWidget(self.foot)
         self.empty = EmptyState()
@@ -384,7 +405,7 @@ class ItemViewer(QWidget):
             self.segments.button(self.segments.choice).setFocus(Qt.FocusReason.OtherFocusReason)
         self._hit = hit
         self._loaded = None
-        self._is_arriving = True
+        self._is_arriving = self._finds_from_here = True
         self._forget_pages()
         self._show_place()
         if hit is None:
@@ -514,8 +535,13 @@ class ItemViewer(QWidget):
     def _on_segments_chosen(self, choice: str) -> None:
         if self._hit is not None:
             self._stop_writing()
+            if self.is_finding and not self._can_find():
+                self.close_find()
             self._show_head()
             self._show_page()
+            if self.is_finding:
+                self._finds_from_here = True
+                self._find()
 
     def _show_nothing(self) -> None:
         self.content.hide()
@@ -527,14 +553,21 @@ class ItemViewer(QWidget):
         self._stop_writing()
         self._pages.clear()
         self._writings.clear()
+        self._spans = []
         self._show_blank()
 
     def _stop_writing(self) -> None:
-        for lane in ("first", "rest", "raw", "fingerprint", "why"):
+        for lane in ("first", "rest", "raw", "fingerprint", "why", "find"):
             self.jobs.cancel(lane)
 
     def _show_blank(self) -> None:
         self.pages.setCurrentWidget(self.blank)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.is_finding:
+            self.close_find()
+        else:
+            super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The focus goes to the page, or where none is seen to the chosen segment."""
@@ -737,13 +770,17 @@ class ItemViewer(QWidget):
 
     def _mark_found(self) -> list[tuple[Reader | PlainReader, int]]:
         """Mark the words of the search in what is written of the text; in each of its parts the place of the first."""
-        page = self._pages.get(READ)
-        parts: list[Reader | PlainReader] = []
+        found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
+        if self.is_finding:
+            self._find()  # its marks take the place of the search's
+        return found
+
+    def _texts(self, choice: str) -> list[Reader | PlainReader]:
+        """The texts of a segment's page, once it is made."""
+        page = self._pages.get(choice)
         if page is self.card:
-            parts = [self.card.statement, self.card.evidence]
-        elif isinstance(page, (Reader, PlainReader)):
-            parts = [page]
-        return [(part, at) for part in parts if (at := mark_found(part, self._found)) is not None]
+            return [self.card.statement, self.card.evidence]
+        return [page] if isinstance(page, (Reader, PlainReader)) else []
 
     def _arrive(self, found: list[tuple[Reader | PlainReader, int]]) -> None:
         """Go to the place for which the item was opened, once it is written, unless the reader has scrolled by then."""
@@ -765,6 +802,128 @@ class ItemViewer(QWidget):
                 part.reveal(at)
             self._is_arriving = False
 
+    # Finding
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the find bar is open."""
+        return not self.find_bar.isHidden()
+
+    def open_find(self) -> None:
+        """Look for words in what is read; pages that are no text give way to the one that is."""
+        if self._hit is None:
+            return
+        if not self._can_find():
+            self.segments.set_choice(READ)
+            self._on_segments_chosen(READ)
+        self.find_bar.show()
+        self.find_bar.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.find_bar.edit.selectAll()
+        if self.find_bar.edit.text():
+            self._on_find_bar_words_changed()
+
+    def close_find(self) -> None:
+        """Put the search's own marks back; the keyboard goes to the text."""
+        had_focus = self.find_bar.isAncestorOf(QApplication.focusWidget() or self)
+        self.find_bar.hide()
+        self.jobs.cancel("find")
+        self._spans = []
+        for part in self._texts(RAW):
+            mark_spans(part, Spans())
+        self._mark_found()
+        if had_focus:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def find_step(self, step: int) -> None:
+        """Go to the next one, or with -1 to the one before; from either end on to the other."""
+        if not self.is_finding:
+            self.open_find()
+            return
+        self._load_for_find()
+        if total := sum(map(len, self._spans)):
+            self._current = (self._current + step) % total
+            self._show_current()
+
+    def _can_find(self) -> bool:
+        return self.segments.choice in (READ, RAW)
+
+    def _on_find_bar_words_changed(self) -> None:
+        self._finds_from_here = True
+        self._find()
+        self._load_for_find()
+
+    def _load_for_find(self) -> None:
+        """What is not there yet is loaded: words are looked for in all of the item."""
+        writing = self._writings.get(self.segments.choice)
+        if self.find_bar.edit.text() and writing is not None and writing.is_partial and not self._is_loading_rest:
+            self._load_rest()
+
+    def _find(self) -> None:
+        """Look for the bar's words in what is written of the page."""
+        parts = self._texts(self.segments.choice)
+        words = self.find_bar.edit.text()
+        if not words or not parts:
+            self.jobs.cancel("find")
+            self._on_found(parts, [Spans() for _ in parts])
+            return
+        texts = [part.document().toRawText() for part in parts]
+        pattern = re.compile(re.escape(words), re.IGNORECASE)
+        work = asyncio.to_thread(lambda: [spans_of(text, pattern) for text in texts])
+        self.jobs.start("find", work, partial(self._on_found, parts))
+
+    def _on_found(self, parts: list[Reader | PlainReader], spans: list[Spans]) -> None:
+        self._spans = spans
+        total = sum(map(len, spans))
+        if self._finds_from_here and total:
+            self._current = self._first_seen(parts)
+            self._finds_from_here = False
+            self._show_current()
+        else:
+            self._current = min(self._current, max(0, total - 1))
+            self._mark_spans()
+            self._show_find_count()
+
+    def _first_seen(self, parts: list[Reader | PlainReader]) -> int:
+        """The number of the first one that is not above what is seen."""
+        view, spans = parts[0], self._spans[0]
+        if len(parts) > 1:
+            return 0  # a card is short, and its texts do not scroll
+        at = spans.from_(view.cursorForPosition(QPoint(0, 0)).position())
+        return at if at < len(spans) else 0
+
+    def _show_current(self) -> None:
+        number = self._current
+        for part, spans in zip(self._texts(self.segments.choice), self._spans, strict=False):
+            if number < len(spans):
+                if isinstance(part, GrowingReader):
+                    self.card.reveal(part, spans.starts[number])
+                else:
+                    part.reveal(spans.starts[number])
+                break
+            number -= len(spans)
+        self._is_arriving = False
+        self._mark_spans()
+        self._show_find_count()
+
+    def _mark_spans(self) -> None:
+        if not self.is_finding:
+            return
+        number = self._current
+        for part, spans in zip(self._texts(self.segments.choice), self._spans, strict=False):
+            mark_spans(part, spans, number if 0 <= number < len(spans) else None)
+            number -= len(spans)
+
+    def _show_find_count(self) -> None:
+        writing = self._writings.get(self.segments.choice)
+        is_partial = writing is not None and writing.is_partial
+        self.find_bar.show_count(self._current, sum(map(len, self._spans)), is_partial=is_partial)
+
+    def _on_scrolled(self) -> None:
+        if self.is_finding and any(len(spans) > MAX_MARKS for spans in self._spans):
+            self._marking.start()
+
+    # How much is loaded
+
     def _show_foot(self) -> None:
         writing = self._writings.get(self.segments.choice)
         words = writing.words if writing is not None else ""
@@ -782,6 +941,15 @@ class ItemViewer(QWidget):
             self.jobs.cancel("rest")
             self._show_foot()
             return
+
+        self._load_rest()
+
+    @property
+    def _is_loading_rest(self) -> bool:
+        return self.jobs.is_running("rest") and self.rest_button.text() == STOP
+
+    def _load_rest(self) -> None:
+        writing = self._writings[self.segments.choice]
 
         def tell() -> None:
             self.note_label.setText(writing.words)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
@@ -13,6 +17,24 @@ from explorer.ui.theme import theme
 MAX_MARKS = 500
 MAX_WORDS = 20  # each is looked for at each character
 MAX_SEARCHED = 300_000  # characters: some milliseconds
+_STRIDE = 50_000  # characters between two turns of other threads
+
+View = QTextEdit | QPlainTextEdit
+
+
+class Spans:
+    """Places in a document, ascending, as Qt counts: in UTF-16."""
+
+    def __init__(self) -> None:
+        self.starts = array("q")
+        self.ends = array("q")
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def from_(self, position: int) -> int:
+        """The number of the first place at or after `position`."""
+        return bisect_left(self.starts, position)
 
 
 def pattern_of(words: Sequence[str]) -> re.Pattern[str] | None:
@@ -23,35 +45,66 @@ def pattern_of(words: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE)
 
 
-def mark_found(view: QTextEdit | QPlainTextEdit, pattern: re.Pattern[str] | None) -> int | None:
-    """Mark what `pattern` finds in the part that is loaded, and nothing else; the place of the first one."""
-    marks: list[QTextEdit.ExtraSelection] = []
-    if pattern is not None:
-        form = QTextCharFormat()
-        form.setBackground(theme().color("hit"))
-        form.setForeground(theme().color("text"))
-        for start, end in _places(view.document().toRawText()[:MAX_SEARCHED], pattern):
-            cursor = QTextCursor(view.document())
-            cursor.setPosition(start)
-            cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            # By its own constructor it would be copied at each access, and lose what was set.
-            mark = QTextEdit.ExtraSelection()
-            mark.cursor = cursor
-            mark.format = form
-            marks.append(mark)
-    view.setExtraSelections(marks)
-    return int(marks[0].cursor.selectionStart()) if marks else None
-
-
-def _places(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Start and end of the first `MAX_MARKS`, as Qt counts: in UTF-16."""
+def spans_of(text: str, pattern: re.Pattern[str], most: int | None = None) -> Spans:
+    """Where `pattern` is found in a document's raw text; the first `most` of it, where that is given."""
+    spans = Spans()
     at = units = 0
-    for _, found in zip(range(MAX_MARKS), pattern.finditer(text), strict=False):
+    for found in islice(_finds(text, pattern), most):
         units += _units(text[at : found.start()])
-        start = units
+        spans.starts.append(units)
         units += _units(found.group())
+        spans.ends.append(units)
         at = found.end()
-        yield start, units
+    return spans
+
+
+def _finds(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """As `finditer`, which would keep every other thread waiting while it looks through megabytes for the next one."""
+    overlap = len(pattern.pattern)  # at least as long as anything that it finds
+    at = 0
+    while at < len(text):
+        stop = at + _STRIDE
+        for found in pattern.finditer(text, at, stop + overlap):
+            if found.start() >= stop:
+                break
+            yield found
+            at = found.end()
+        at = max(at, stop)
+
+
+def mark_found(view: View, pattern: re.Pattern[str] | None) -> int | None:
+    """Mark what `pattern` finds in the part that is loaded, and nothing else; the place of the first one."""
+    spans = Spans()
+    if pattern is not None:
+        spans = spans_of(view.document().toRawText()[:MAX_SEARCHED], pattern, MAX_MARKS)
+    mark_spans(view, spans)
+    return spans.starts[0] if spans else None
+
+
+def mark_spans(view: View, spans: Spans, current: int | None = None) -> None:
+    """Mark places, and nothing else: all, or of many those around what is seen. The current one stands out."""
+    first = 0
+    if len(spans) > MAX_MARKS:
+        top = view.cursorForPosition(QPoint(0, 0)).position()
+        first = min(max(0, spans.from_(top) - MAX_MARKS // 4), len(spans) - MAX_MARKS)
+    numbers = list(range(first, min(first + MAX_MARKS, len(spans))))
+    if current is not None and current not in range(first, first + len(numbers)):
+        numbers.append(current)
+    view.setExtraSelections([_mark(view, spans, number, is_current=number == current) for number in numbers])
+
+
+def _mark(view: View, spans: Spans, number: int, *, is_current: bool) -> QTextEdit.ExtraSelection:
+    form = QTextCharFormat()
+    form.setBackground(theme().color("accent" if is_current else "hit"))
+    form.setForeground(theme().color("onAccent" if is_current else "text"))
+    cursor = QTextCursor(view.document())
+    cursor.setPosition(spans.starts[number])
+    cursor.setPosition(spans.ends[number], QTextCursor.MoveMode.KeepAnchor)
+    # By its own constructor it would be copied at each access, and lose what was set.
+    mark = QTextEdit.ExtraSelection()
+    mark.cursor = cursor
+    mark.format = form
+    return mark
 
 
 def _units(text: str) -> int:

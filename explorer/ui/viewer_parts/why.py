@@ -157,7 +157,8 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
     if explained is None or profile is None or answer.place is None:
         return Reason(_not_among(answer, "hit", "search"), warnings=warnings, meets=meets)
     mode = f" {_MODES[question.mode]}" if question.mode is not None else ""
-    lead = f"Hit {number(answer.place)} of this search, found{mode}. What comes before it has a higher score."
+    above = " What comes before it has a higher score." if answer.place > 1 else ""
+    lead = f"Hit {number(answer.place)} of this search, found{mode}.{above}"
     parts = _parts(explained, profile)
     passage, where = _passage(explained)
     return Reason(
@@ -172,10 +173,8 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
 
 
 def _lead_of_list(hit: Hit, answer: Answer, zone: tzinfo) -> str:
-    if answer.place is None:
-        where = _not_among(answer, "item", "list")
-    else:
-        where = f"Item {number(answer.place)} of this list."
+    place = f"Item {number(answer.place)} of this list." if answer.place is not None else ""
+    where = place or _not_among(answer, "item", "list")
     if not answer.is_newest_first:
         return f"{where} Nothing is searched for, so the order is the engine's own."
     at = hit.meta.observed_at
