@@ -12,6 +12,9 @@ from explorer.ui import text
 QUERY = "query"
 """The field name under which a search stands among the conditions."""
 
+WINDOW = "observed_after"
+"""The field name under which both ends of a window of time stand as one condition."""
+
 _NAMES = {
     "workspace": "workspace",
     "folder": "folder",
@@ -26,7 +29,8 @@ _NAMES = {
     "source_id": "source id",
 }
 _LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
-_PREFIXES = ("folder", "file_path")
+PREFIXES = ("folder", "file_path")
+"""Fields whose condition also admits what is below its value."""
 _FACETS = {facet.field: facet for facet in Facet}
 
 
@@ -47,7 +51,7 @@ def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condit
     for field, name in _NAMES.items():
         value: str | None = getattr(filter, field)
         if value is not None:
-            found.append(Condition(field, f"{name} under" if field in _PREFIXES else f"{name} is", value_words(value)))
+            found.append(Condition(field, f"{name} under" if field in PREFIXES else f"{name} is", value_words(value)))
     if filter.turns is not None:
         first, last = filter.turns.first, filter.turns.last
         found.append(Condition("turns", "turn is" if first == last else "turns are", _span(str(first), str(last))))
@@ -64,13 +68,19 @@ def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condit
 
 def without(filter: MetaFilter, field: str) -> MetaFilter:
     """`filter` without the condition that `conditions` names `field`."""
-    if field == "observed_after":  # both ends of the window are one condition
+    if field == WINDOW:
         return filter.model_copy(update={"observed_after": None, "observed_before": None})
     return filter.model_copy(update={field: getattr(MetaFilter(), field)})
 
 
 def with_value(filter: MetaFilter, field: str, value: Any) -> MetaFilter:
-    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value."""
+    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value.
+
+    The value of WINDOW is a pair of times, the second of which is no longer in it.
+    """
+    if field == WINDOW:
+        after, before = value
+        return filter.model_copy(update={"observed_after": after, "observed_before": before})
     return filter.model_copy(update={field: [value] if field in _LISTS else value})
 
 
@@ -102,10 +112,10 @@ def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     if after is not None and before is not None:
         if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
             days = _span(text.day(after, zone), text.day_before(before, zone))
-            return Condition("observed_after", "observed from", days)
-        return Condition("observed_after", "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
+            return Condition(WINDOW, "observed from", days)
+        return Condition(WINDOW, "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
     if after is not None:
-        return Condition("observed_after", "observed from", _moment(after, zone))
+        return Condition(WINDOW, "observed from", _moment(after, zone))
     if before is not None:
         return Condition("observed_before", "observed before", _moment(before, zone))
     return None

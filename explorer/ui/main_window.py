@@ -27,7 +27,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.contract import EngineHealth, Facet, ItemId, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
+from explorer.contract import (
+    EngineHealth,
+    Facet,
+    FetchMode,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Reach,
+    TinyMemoryError,
+)
 from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
@@ -256,6 +266,7 @@ class MainWindow(QMainWindow):
         self.items.import_wanted.connect(self.import_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -427,6 +438,13 @@ class MainWindow(QMainWindow):
         if isinstance(value, Namespace):
             value = Reach.exact(value)
         self.go_to_filter(with_value(self.trail.current.filter, field, value))
+
+    def _on_viewer_similar_wanted(self, query: str) -> None:
+        modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
+        by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
+        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        if self.trail.go(view, is_typed=False):
+            self._show_view()
 
     def _on_items_item_activated(self, hit: object) -> None:
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -13,7 +13,16 @@ from functools import partial
 from itertools import accumulate
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QFocusEvent, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import (
+    QAction,
+    QDesktopServices,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
@@ -57,7 +66,7 @@ from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
 from explorer.ui.text import NO_BREAK, number, size
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, turn_words
+from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar
 from explorer.ui.viewer_parts.found import MAX_MARKS, Spans, mark_found, mark_spans, pattern_of, spans_of
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
@@ -188,6 +197,7 @@ class ItemViewer(QWidget):
     """
 
     filter_wanted = Signal(str, object)  # a field of MetaFilter, and one value of the item for it
+    similar_wanted = Signal(str)  # the query that looks for items like this one
     failed = Signal(object)  # an exception
 
     def __init__(self, parent: QWidget | None = None, zone: tzinfo | None = None) -> None:
@@ -235,6 +245,8 @@ class ItemViewer(QWidget):
             each.copy_id = self.copy_id
         for reader in (self.read_view, self.card.statement, self.card.evidence):
             reader.link_wanted.connect(self._on_link_wanted)
+        self.similar_action.triggered.connect(self._on_similar_action_triggered)
+        self.find_action.triggered.connect(self.open_find)
         self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
         self.find_bar.step_wanted.connect(self.find_step)
         self.find_bar.closed.connect(self.close_find)
@@ -259,6 +271,17 @@ class ItemViewer(QWidget):
         label.setProperty("tone", "text2")
         self.segments = Segments([READ, RAW, METADATA, WHY])
         self.segments.setObjectName("viewerSegments")
+        self.similar_action = QAction("More like this", self)
+        icons.keep(self.similar_action, "similar")
+        self.find_action = QAction("Find in item", self)
+        icons.keep(self.find_action, "search")
+        self.find_action.setShortcut(QKeySequence("Ctrl+F"))  # said, and handled by the window: elsewhere it searches
+        self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.similar_button = QToolButton()
+        self.similar_button.setObjectName("similarButton")
+        self.similar_button.setDefaultAction(self.similar_action)
+        self.similar_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.similar_button.setAccessibleName("More like this")
         self.copy_button = QToolButton()
         self.copy_button.setObjectName("copyButton")
         self.copy_button.setAccessibleName("Copy the item")
@@ -270,13 +293,24 @@ class ItemViewer(QWidget):
         menu.addAction("Copy as JSON", self.copy_json)
         menu.addAction("Copy id", self.copy_id)
         self.copy_button.setMenu(menu)
+        self.more_button = QToolButton()
+        self.more_button.setObjectName("viewerMoreButton")
+        self.more_button.setAccessibleName("More for this item")
+        self.more_button.setToolTip("More for this item")
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.more_button, "more")
+        menu = QMenu(self.more_button)
+        menu.addActions([self.find_action, self.similar_action])
+        self.more_button.setMenu(menu)
         row = QHBoxLayout(self.header)
         row.setContentsMargins(12, 0, 8, 0)
         row.setSpacing(6)
         row.addWidget(label)
         row.addWidget(self.segments)
         row.addStretch(1)
-        row.addWidget(self.copy_button)
+        for button in (self.similar_button, self.copy_button, self.more_button):
+            row.addWidget(button)
+        self.header.spare = [label, self.similar_button]
 
     def _build_body(self) -> None:
         self.banner = Banner()
@@ -385,6 +419,15 @@ class ItemViewer(QWidget):
         self._engine = engine
         self.show_hit(None)
 
+    def _enable_actions(self) -> None:
+        has_item = self._hit is not None
+        can_search = self._engine is not None and bool(self._engine.descriptor().fetch_modes)
+        self.copy_button.setEnabled(has_item)
+        self.more_button.setEnabled(has_item)
+        self.similar_action.setEnabled(has_item and can_search)
+        refused = "This engine declares no search" if self._engine is not None and not can_search else ""
+        self.similar_action.setToolTip(refused or "Search for items like this one, by its text")
+
     def show_hit(self, hit: Hit | None) -> None:
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
         if hit is not None and hit == self._asked and self._loaded is not None and not self._loaded.is_gone:
@@ -413,7 +456,7 @@ class ItemViewer(QWidget):
             return
         self.empty.hide()
         self.content.show()
-        self.copy_button.setEnabled(True)
+        self._enable_actions()
         self._show_head()
         self._show_foot()
         if self._engine is None:
@@ -485,6 +528,10 @@ class ItemViewer(QWidget):
     def copy_id(self) -> None:
         QGuiApplication.clipboard().setText(self._hit.id if self._hit else "")
 
+    def _on_similar_action_triggered(self) -> None:
+        if self._hit is not None and (query := similar_query(self._hit.text)):
+            self.similar_wanted.emit(query)
+
     # Loading
 
     def _on_loaded(self, loaded: Loaded) -> None:
@@ -547,7 +594,7 @@ class ItemViewer(QWidget):
         self.content.hide()
         self.empty.show_state("eye", "No item is selected.", "")
         self.empty.show()
-        self.copy_button.setEnabled(False)
+        self._enable_actions()
 
     def _forget_pages(self) -> None:
         self._stop_writing()
@@ -658,7 +705,8 @@ class ItemViewer(QWidget):
         self._begin(READ, self.read_view, Writing(steps, total, words), budget)
 
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
-        with_statement = self.title.is_cut or self.title.text != hit.text
+        # What the bar looks for is counted in the texts, so that while it is open the statement is one of them.
+        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding
         steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
 
@@ -817,6 +865,9 @@ class ItemViewer(QWidget):
             self.segments.set_choice(READ)
             self._on_segments_chosen(READ)
         self.find_bar.show()
+        if self._pages.get(READ) is self.card and self.card.statement_box.isHidden():
+            del self._pages[READ]
+            self._show_page()
         self.find_bar.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.find_bar.edit.selectAll()
         if self.find_bar.edit.text():
@@ -985,10 +1036,11 @@ class ItemViewer(QWidget):
 
 
 class Header(QFrame):
-    """The title bar; a dock asks for its size hint, not for its fixed height."""
+    """The title bar; a dock asks for its size hint, not for its fixed height. Where it is narrow, `spare` is hidden."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.spare: Sequence[QWidget] = ()  # can be done without, the first ones first
         self.setProperty("surface", "head")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -996,7 +1048,19 @@ class Header(QFrame):
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(super().minimumSizeHint().width(), theme().row_height("dockTitle"))
+        shown = sum(self._room(part) for part in self.spare if not part.isHidden())
+        return QSize(super().minimumSizeHint().width() - shown, theme().row_height("dockTitle"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.width() - self.minimumSizeHint().width()
+        for part in reversed(self.spare):
+            room -= self._room(part)
+            part.setVisible(room >= 0)
+
+    def _room(self, part: QWidget) -> int:
+        layout = self.layout()
+        return part.minimumSizeHint().width() + (layout.spacing() if layout is not None else 0)
 
 
 async def _load(engine: MemoryEngine, hit: Hit) -> Loaded:

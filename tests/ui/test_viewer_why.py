@@ -250,6 +250,15 @@ async def test_the_window_hands_its_search_to_the_page(qtbot: QtBot, until: Unti
     why.setFocus()
     qtbot.keyClick(why, Qt.Key.Key_Left)
     assert window.viewer.segments.choice == METADATA
+    # More like this: a search by the item's text, which is found first itself, and Back leads out of it.
+    hit = window.viewer.hit
+    assert hit is not None
+    window.viewer.similar_action.trigger()
+    await until(lambda: lead(window.viewer) and window.is_idle)
+    assert window.trail.current.query == hit.text
+    assert window.items.model.hit(0).id == hit.id
+    window.back_action.trigger()
+    assert window.trail.current.query == "refund"
     await window.aclose()
     await engine.aclose()
     window.close_for_good()
