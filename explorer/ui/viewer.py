@@ -68,8 +68,8 @@ from explorer.ui.text import NO_BREAK, number, size
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar
-from explorer.ui.viewer_parts.found import MAX_MARKS, Spans, mark_found, mark_spans, pattern_of, spans_of
-from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
+from explorer.ui.viewer_parts.found import Spans, mark_found, mark_spans, pattern_of, raw_text, spans_of
+from explorer.ui.viewer_parts.ink import MAX_LINE, UNWRAPPED_LINE, Ink, Steps, end_of, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
@@ -85,7 +85,7 @@ from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_pla
 READ, RAW, METADATA, WHY = "Read", "Raw", "Metadata", "Why"
 LOAD, STOP = "Load the rest", "Stop"
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
-NOW_S = 0.1  # at most, whatever the characters cost: a cell of a table is dear
+NOW_S = 0.03  # at most, whatever the characters cost: a cell of a table is dear
 FIRST_CHARS = 64_000  # written without being asked for
 FIRST_TURNS = 200
 TURN_S = 0.006  # of writing between two turns of the window
@@ -755,7 +755,8 @@ class ItemViewer(QWidget):
         if is_long is None:
             is_long = has_long_line(text)
         view.start(role, wraps=not is_long)
-        steps = write_plain(end_of(view.document()), text, role, "text", Ink())
+        limit = UNWRAPPED_LINE if is_long else MAX_LINE
+        steps = write_plain(end_of(view.document()), text, role, "text", Ink(), limit)
         notes = [part for part in (note, LONG_LINE_NOTE if is_long else "") if part]
 
         def words(written: int, total: int) -> str:
@@ -917,10 +918,13 @@ class ItemViewer(QWidget):
             self.jobs.cancel("find")
             self._on_found(parts, [Spans() for _ in parts])
             return
-        texts = [part.document().toRawText() for part in parts]
         pattern = re.compile(re.escape(words), re.IGNORECASE)
-        work = asyncio.to_thread(lambda: [spans_of(text, pattern) for text in texts])
-        self.jobs.start("find", work, partial(self._on_found, parts))
+
+        async def look() -> list[Spans]:
+            texts = [await raw_text(part.document()) for part in parts]
+            return await asyncio.to_thread(lambda: [spans_of(text, pattern) for text in texts])
+
+        self.jobs.start("find", look(), partial(self._on_found, parts))
 
     def _on_found(self, parts: list[Reader | PlainReader], spans: list[Spans]) -> None:
         self._spans = spans
@@ -970,7 +974,7 @@ class ItemViewer(QWidget):
         self.find_bar.show_count(self._current, sum(map(len, self._spans)), is_partial=is_partial)
 
     def _on_scrolled(self) -> None:
-        if self.is_finding and any(len(spans) > MAX_MARKS for spans in self._spans):
+        if self.is_finding and any(spans.is_many for spans in self._spans):
             self._marking.start()
 
     # How much is loaded

@@ -167,7 +167,8 @@ def turn_words(turns: TurnRange) -> str:
 def _length(hit: Hit) -> Pair:
     n = len(hit.text)
     words = f"{number(n)} character{'' if n == 1 else 's'}"
-    return Pair("length", (Value(words, tooltip=size(len(hit.text.encode("utf-8", "replace")))),))
+    size_bytes = n if hit.text.isascii() else len(hit.text.encode("utf-8", "replace"))
+    return Pair("length", (Value(words, tooltip=size(size_bytes)),))
 
 
 def _id(hit: Hit) -> Pair:

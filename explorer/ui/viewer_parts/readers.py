@@ -18,8 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QPlainTextEdit, QSizePolicy, QTextBrowser, QWidget
 
+from explorer.ui.text import number
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.ink import MAX_LINE
+from explorer.ui.viewer_parts.ink import UNWRAPPED_LINE
 
 MARGIN = 16
 TAB_CHARS = 4
@@ -205,4 +206,4 @@ def _tab_px(role: str) -> float:
     return QFontMetricsF(theme().font(role)).horizontalAdvance(" ") * TAB_CHARS
 
 
-LONG_LINE_NOTE = f"long lines are broken after {MAX_LINE:,} characters".replace(",", "\u202f")
+LONG_LINE_NOTE = f"long lines are broken after {number(UNWRAPPED_LINE)} characters at most"
