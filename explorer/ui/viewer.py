@@ -64,7 +64,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
-from explorer.ui.text import NO_BREAK, number, size
+from explorer.ui.text import NO_BREAK, number, size, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar
@@ -75,8 +75,9 @@ from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
+from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, GrowingReader, PlainReader, Reader
-from explorer.ui.viewer_parts.thread import find_conversation, first_turn
+from explorer.ui.viewer_parts.thread import find_conversation, find_whole, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
 from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
 from explorer.ui.viewer_parts.why_view import WhyView
@@ -212,6 +213,7 @@ class ItemViewer(QWidget):
         self._loaded: Loaded | None = None
         self._origin: Hit | None = None  # the learning whose conversation is read
         self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
+        self._piece: re.Pattern[str] | None = None  # the beginning of the piece that was found of this document
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
         self._question = Question()
@@ -240,6 +242,7 @@ class ItemViewer(QWidget):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
         self.card.conversation_wanted.connect(self._find_conversation)
+        self.whole_button.clicked.connect(self._find_whole)
         self.back_button.clicked.connect(self._on_back_button_clicked)
         for each in (self.read_view, self.plain_view, self.raw_view, self.card.statement, self.card.evidence):
             each.copy_id = self.copy_id
@@ -324,6 +327,16 @@ class ItemViewer(QWidget):
         self.listed_label.setProperty("tone", "caution")
         self.listed_label.setProperty("textRole", "small")
         self.listed_label.setToolTip("The list's filter or search does not admit this item, or no longer does.")
+        self.piece_label = QLabel()
+        self.piece_label.setObjectName("pieceLabel")
+        self.piece_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.piece_label.setProperty("tone", "text2")
+        self.piece_label.setProperty("textRole", "small")
+        self.piece_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.whole_button = QPushButton("Open the whole")
+        self.whole_button.setObjectName("wholeButton")
+        self.whole_button.setProperty("kind", "link")
+        self.whole_button.setToolTip("Read the whole conversation here, at these turns")
         self.place_row = QFrame()
         self.place_row.setProperty("surface", "head")
         row = QHBoxLayout(self.place_row)
@@ -331,7 +344,9 @@ class ItemViewer(QWidget):
         row.addWidget(self.back_button)
         row.addSpacing(6)
         row.addWidget(self.listed_label)
-        row.addStretch(1)
+        row.addSpacing(6)
+        row.addWidget(self.piece_label, 1)
+        row.addWidget(self.whole_button)
         self.title = TitleBlock()
         self.confidence_row = ConfidenceRow()
         self.pairs = PairGrid()
@@ -492,8 +507,27 @@ class ItemViewer(QWidget):
     def _show_place(self) -> None:
         """Where the item stands: beside the list, or behind a learning."""
         self.back_button.setVisible(self._origin is not None)
+        is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
+        self.back_button.setText("Back to the part" if is_part else "Back to the learning")
         self.listed_label.setVisible(self._origin is None and not self._is_listed)
-        self.place_row.setVisible(self._origin is not None or not self._is_listed)
+        words, can_open = self._piece_words()
+        self.piece_label.setText(words)
+        self.piece_label.setToolTip(tip(words))
+        self.whole_button.setVisible(can_open)
+        self.place_row.setVisible(self._origin is not None or not self._is_listed or bool(words))
+
+    def _piece_words(self) -> tuple[str, bool]:
+        """Of what the item is a piece, and whether the whole can be asked for."""
+        hit, asked = self._hit, self._asked
+        if hit is None:
+            return "", False
+        if hit.kind is ItemKind.CONVERSATION and hit.meta.turns is not None and self._origin is None:
+            plural = "" if hit.meta.turns.first == hit.meta.turns.last else "s"
+            return f"Turn{plural} {turn_words(hit.meta.turns)} of a thread", hit.meta.thread_id is not None
+        is_whole = self.item is not None
+        if asked is None or asked.id != hit.id or not (words := piece_words(asked, hit if is_whole else None)):
+            return "", False
+        return (f"Found in {words}; this is the whole" if is_whole else f"A piece: {words}"), False
 
     async def aclose(self) -> None:
         """End every call."""
@@ -539,6 +573,11 @@ class ItemViewer(QWidget):
         self._loaded = loaded
         self._hit = loaded.hit or self._hit
         self._is_arriving = True
+        asked = self._asked
+        self._piece = None
+        if loaded.item is not None and loaded.hit is not None and asked is not None and asked.id == loaded.hit.id:
+            self._piece = piece_start(asked, loaded.hit) if piece_words(asked, loaded.hit) else None
+        self._show_place()
         if loaded.is_gone:
             self.banner.show_note("This item is no longer stored.", icon="warning")
         self._forget_pages()
@@ -547,7 +586,9 @@ class ItemViewer(QWidget):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self._show_provisional()
-        again = self._find_conversation if lane == "thread" else self.refresh
+        is_part = self._hit is not None and self._hit.kind is ItemKind.CONVERSATION
+        find = self._find_whole if is_part else self._find_conversation
+        again = find if lane == "thread" else self.refresh
         self.banner.show_error(sentence(error), details(error), again if may_pass(error) else None)
         self.failed.emit(error)
 
@@ -565,11 +606,20 @@ class ItemViewer(QWidget):
             work = find_conversation(self._engine, hit)
             self.jobs.start("thread", work, lambda found: self._on_conversation_found(hit, found))
 
-    def _on_conversation_found(self, learning: Hit, found: Hit | None) -> None:
+    def _find_whole(self) -> None:
+        hit = self._hit
+        if self._engine is not None and hit is not None:
+            work = find_whole(self._engine, hit)
+            self.jobs.start("thread", work, lambda found: self._on_conversation_found(hit, found))
+
+    def _on_conversation_found(self, origin: Hit, found: Hit | None) -> None:
         if found is None:
-            self.banner.show_note("No conversation of this thread is stored.", icon="warning")
+            whole = (
+                "No more of this thread" if origin.kind is ItemKind.CONVERSATION else "No conversation of this thread"
+            )
+            self.banner.show_note(f"{whole} is stored.", icon="warning")
             return
-        self._origin, self._turns = learning, learning.meta.turns
+        self._origin, self._turns = origin, origin.meta.turns
         self._show(found)
 
     def _on_back_button_clicked(self) -> None:
@@ -843,6 +893,12 @@ class ItemViewer(QWidget):
             if page is self.read_view and 0 <= at < len(self._places.starts):
                 self.read_view.go_to(self._places.starts[at])
                 self._is_arriving = False
+        elif self._piece is not None and (start := self._piece_at(page)) is not None:
+            start[0].go_to(start[1])
+            self._is_arriving = False
+        elif self._piece is not None and READ in self._writings and self._writings[READ].is_partial:
+            if not self._is_loading_rest:
+                self._load_rest()
         elif found:
             part, at = found[0]
             if isinstance(part, GrowingReader):
@@ -978,6 +1034,13 @@ class ItemViewer(QWidget):
             self._marking.start()
 
     # How much is loaded
+
+    def _piece_at(self, page: QWidget | None) -> tuple[Reader | PlainReader, int] | None:
+        """The text and the place in it where the piece begins that was found, if that is written."""
+        if self._piece is None or not isinstance(page, (Reader, PlainReader)):
+            return None
+        spans = spans_of(page.document().toRawText(), self._piece, 1)
+        return (page, spans.starts[0]) if spans else None
 
     def _show_foot(self) -> None:
         writing = self._writings.get(self.segments.choice)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCharFormat, QTextDocument, QTextTable
-from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -92,9 +92,13 @@ async def hit_of(engine: FakeEngine, item: StoreItem) -> Hit:
     return Hit.of_item(item.fingerprint(), item)
 
 
+async def settled(viewer: ItemViewer, until: Until) -> None:
+    await until(lambda: not viewer.jobs.is_busy)
+
+
 async def shown(viewer: ItemViewer, hit: Hit, until: Until) -> None:
     viewer.show_hit(hit)
-    await until(lambda: not viewer.jobs.is_busy)
+    await settled(viewer, until)
 
 
 async def opened(qtbot: QtBot, until: Until, item: StoreItem, zone: Any = UTC) -> ItemViewer:
@@ -625,6 +629,18 @@ async def test_html_stays_text_wherever_it_stands(qtbot: QtBot, until: Until) ->
         await viewer.aclose()
 
 
+async def show_tooltips(viewer: ItemViewer, until: Until) -> None:
+    """Each tooltip that is seen with a mark of HTML in it, drawn."""
+    for widget in viewer.findChildren(QWidget):
+        if widget.isVisible() and "img" in (said := widget.toolTip()):
+            QToolTip.showText(widget.mapToGlobal(QPoint(1, 1)), said, widget)
+            await until(lambda: any(each.inherits("QTipLabel") for each in QApplication.topLevelWidgets()))
+            for each in QApplication.topLevelWidgets():
+                if each.inherits("QTipLabel"):
+                    assert not each.grab().isNull()
+            QToolTip.hideText()
+
+
 async def test_no_address_in_a_stored_text_is_ever_asked(qtbot: QtBot, until: Until, listener: Any) -> None:
     url = f"http://127.0.0.1:{listener.port}/p.png"
     body = (
@@ -639,9 +655,15 @@ async def test_no_address_in_a_stored_text_is_ever_asked(qtbot: QtBot, until: Un
         Learning(text=body, kind=LearningKind.FACT, confidence=0.5, evidence=body, meta=meta(tags=tags)),
     ):
         viewer = await opened(qtbot, until, item)
-        for segment in (READ, RAW, METADATA, READ):
+        viewer.set_question(Question(MetaFilter(tags_any=[f'<img src="{url}">', "x"])))
+        for segment in (READ, RAW, METADATA, WHY, READ):
             await choose(viewer, segment, until)
             assert not viewer.grab().isNull()
+            await show_tooltips(viewer, until)
+        viewer.open_find()
+        viewer.find_bar.edit.setText(url)
+        await settled(viewer, until)
+        assert not viewer.grab().isNull()
         if isinstance(item, Document):
             assert page_text(viewer).count(f"image not loaded: {url}") == 5
             assert "image not loaded: file:///etc/passwd" in page_text(viewer)

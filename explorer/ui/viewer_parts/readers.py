@@ -167,6 +167,15 @@ class PlainReader(QPlainTextEdit):
         """Scroll up; the widget's own cursor has moved along with what was written at it."""
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
+    def go_to(self, position: int) -> None:
+        """Scroll so that the line at `position` is the first that is seen, or as near to that as the end allows."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(position)
+        self.setTextCursor(cursor)
+        bar = self.verticalScrollBar()
+        line = self.fontMetrics().lineSpacing()
+        bar.setValue(bar.value() + round(self.cursorRect(cursor).top() / max(1, line)))
+
     def reveal(self, position: int) -> None:
         """Scroll so that `position` is seen, if it is not."""
         cursor = QTextCursor(self.document())
