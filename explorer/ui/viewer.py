@@ -344,7 +344,6 @@ class ItemViewer(QWidget):
         row.addWidget(self.back_button)
         row.addSpacing(6)
         row.addWidget(self.listed_label)
-        row.addSpacing(6)
         row.addWidget(self.piece_label, 1)
         row.addWidget(self.whole_button)
         self.title = TitleBlock()
@@ -585,7 +584,8 @@ class ItemViewer(QWidget):
         self._show_page()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._show_provisional()
+        if lane != "why":  # which would only be asked, and fail, again
+            self._show_provisional()
         is_part = self._hit is not None and self._hit.kind is ItemKind.CONVERSATION
         find = self._find_whole if is_part else self._find_conversation
         again = find if lane == "thread" else self.refresh

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -26,6 +26,7 @@ from explorer.contract import (
     RetrievalScoreBreakdown,
     StoreItem,
     Timestamp,
+    Unavailable,
 )
 from explorer.contract.explain import BALANCED
 from explorer.contract.query import Passage
@@ -215,6 +216,24 @@ async def test_a_hit_that_is_not_found_is_not_sought_for_ever(qtbot: QtBot, unti
     await choose(viewer, Hit.of_item(ITEMS[0].fingerprint(), ITEMS[0]), until)
     assert lead(viewer) == "It is not among the first 500 hits of this search."
     assert len(engine.requests("fetch_explained")) == 10
+    await viewer.aclose()
+
+
+async def test_an_engine_that_fails_is_asked_again_on_demand_only(qtbot: QtBot, until: Until) -> None:
+    engine = FakeEngine()
+    await engine.store(ITEMS[0])
+    for call in ("list_preview", "get_items", "get"):
+        engine.fail(call, Unavailable("connection refused"))
+    viewer = built(qtbot, engine)
+    await choose(viewer, Hit.of_item(ITEMS[0].fingerprint(), ITEMS[0]), until)
+    assert viewer.banner.sentence == "No answer came: connection refused."
+    assert len(engine.requests("list_preview")) <= 2
+    engine.mend()
+    retry = viewer.banner.findChild(QPushButton, "bannerActionButton")
+    assert isinstance(retry, QPushButton)
+    retry.click()
+    await until(lambda: lead(viewer).startswith("Item 1 of this list."))
+    assert viewer.banner.isHidden()
     await viewer.aclose()
 
 
