@@ -977,8 +977,8 @@ class ItemViewer(QWidget):
         pattern = re.compile(re.escape(words), re.IGNORECASE)
 
         async def look() -> list[Spans]:
-            texts = [await raw_text(part.document()) for part in parts]
-            return await asyncio.to_thread(lambda: [spans_of(text, pattern) for text in texts])
+            texts = [await raw_text(part) for part in parts]
+            return await asyncio.to_thread(lambda: [text.spans_of(pattern) for text in texts])
 
         self.jobs.start("find", look(), partial(self._on_found, parts))
 

@@ -107,6 +107,11 @@ async def test_turns_and_both_texts_of_a_learning_are_searched(qtbot: QtBot, unt
     assert current(viewer.read_view)[0][0] == "ledger"
     engine = FakeEngine()
     viewer.set_engine(engine)
+    long = talk(*[("user", "so it is said " * 30 + "ledger") for _ in range(400)])
+    await shown(viewer, await hit_of(engine, long), until)
+    viewer.find_step(1)
+    await until(lambda: not viewer.jobs.is_busy)
+    assert count(viewer).endswith(" of 400")
     lesson = Learning(
         text="the ledger " * 80, kind=LearningKind.FACT, confidence=0.5, evidence="a ledger\n" * 60 + "the last ledger"
     )
@@ -195,6 +200,23 @@ async def test_the_windows_key_finds_in_the_item_where_that_has_the_keyboard(qtb
     assert QApplication.focusWidget() is window.search_box.search_edit
     await window.aclose()
     window.close_for_good()
+
+
+async def test_words_are_found_across_the_breaks_of_a_long_line(qtbot: QtBot, until: Until) -> None:
+    # Each line as long as it may be is followed by a break, so that one of the words is cut by it.
+    body = "first\n" + ("\U0001f600" + "x" * 54 + "needle") * 400 + "\r\nneedle\nneed\nle"
+    viewer = await opened(qtbot, until, note(body, mime="text/plain"))
+    await find(qtbot, viewer, "needle", until)
+    view = viewer.plain_view
+    assert view.document().blockCount() > 10
+    assert count(viewer) == "1 of 401"
+    texts = set()
+    for _ in range(100):
+        viewer.find_step(1)
+        texts.add(current(view)[0][0])
+    assert {text.replace("\u2029", "") for text in texts} == {"needle"}
+    assert len(texts) > 1  # one of them at least lies on both sides of a break
+    await viewer.aclose()
 
 
 def test_places_are_counted_as_qt_does_across_every_stride() -> None:

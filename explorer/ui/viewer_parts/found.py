@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from PySide6.QtCore import QPoint
-from PySide6.QtGui import QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
 from explorer.ui.theme import theme
+from explorer.ui.viewer_parts.ink import GOES_ON
 
 MAX_MARKS = 500
 _AROUND = 200  # marks of very many, around what is seen
 MAX_WORDS = 20  # each is looked for at each character
 MAX_SEARCHED = 300_000  # characters: some milliseconds
+_TURN_S = 0.006  # of reading between two turns of the window
 _STRIDE = 50_000  # characters between two turns of other threads
 
 View = QTextEdit | QPlainTextEdit
@@ -79,20 +83,51 @@ def _finds(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         at = max(at, stop)
 
 
-async def raw_text(document: QTextDocument) -> str:
-    """As `toRawText`, with turns for the window: of megabytes it takes a tenth of a second."""
+@dataclass
+class Raw:
+    """A document's text without the breaks that only the view has, and where those stood in it."""
+
+    text: str = ""
+    breaks: array[int] = field(default_factory=lambda: array("q"))
+
+    def spans_of(self, pattern: re.Pattern[str]) -> Spans:
+        """Where `pattern` is found, by the positions of the document."""
+        spans = spans_of(self.text, pattern)
+        without = [at - number for number, at in enumerate(self.breaks)]  # as they would stand with none before them
+        if without:
+            for number, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
+                spans.starts[number] = start + bisect_right(without, start)
+                spans.ends[number] = end + bisect_left(without, end)
+        return spans
+
+
+async def raw_text(view: View) -> Raw:
+    """What is written in a view, with turns for the window: of megabytes it takes a tenth of a second."""
+    document = view.document()
+    if isinstance(view, QTextEdit):
+        return Raw(document.toRawText())  # a selection that enters a table takes in all of it
     parts: list[str] = []
+    breaks = array("q")
     cursor = QTextCursor(document)
-    at, end = 0, document.characterCount() - 1
+    block, at, end = document.begin(), 0, document.characterCount() - 1
+    until = time.monotonic() + _TURN_S
     while at < end:
-        block = document.findBlock(at + _STRIDE * 4)  # whole paragraphs: no pair of surrogates is parted
-        stop = block.position() if block.isValid() and block.position() > at else end
+        # Whole paragraphs, so that no pair of surrogates is parted.
+        stop = at
+        while block.isValid() and stop - at < _STRIDE and (stop == at or block.userState() != GOES_ON):
+            stop = block.position() + block.length()
+            block = block.next()
+        goes_on = block.isValid() and block.userState() == GOES_ON
         cursor.setPosition(at)
-        cursor.setPosition(stop, QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(min(stop - goes_on, end), QTextCursor.MoveMode.KeepAnchor)
         parts.append(cursor.selectedText())
+        if goes_on:
+            breaks.append(stop - 1)
         at = stop
-        await asyncio.sleep(0)
-    return "".join(parts)
+        if time.monotonic() > until:
+            await asyncio.sleep(0)
+            until = time.monotonic() + _TURN_S
+    return Raw("".join(parts), breaks)
 
 
 def mark_found(view: View, pattern: re.Pattern[str] | None) -> int | None:

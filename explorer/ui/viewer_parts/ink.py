@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
 
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import runs
@@ -14,6 +14,7 @@ from explorer.ui.viewer_parts.marks import runs
 PIECE = 8_000  # characters written before the window gets its turn again
 MAX_LINE = 8_000  # characters; Qt lays out a whole line at once, so that longer ones are cut in view
 UNWRAPPED_LINE = 500  # where lines do not wrap, all that are seen are laid out at once
+GOES_ON = 1  # the state of a block that begins in the middle of a line
 DEAR_SHARE = 4  # of a length, for text that takes so much longer to lay out
 _DEAR = re.compile("[\u0900-\u0dff\u200d\U00010000-\U0010ffff]")
 _LOOKS_BACK = 100  # characters, for a blank at which to cut
@@ -72,10 +73,25 @@ def put_long(cursor: QTextCursor, text: str, chars: QTextCharFormat, ink: Ink, l
         share = DEAR_SHARE if len(_DEAR.findall(whole)) > len(whole) // DEAR_SHARE else 1
         for piece in pieces(whole, PIECE // share):
             broken, begun = broken_lines(piece, begun, limit // share)
+            start = cursor.position()
             cursor.beginEditBlock()
             put(cursor, broken, chars, ink)
             cursor.endEditBlock()
+            if len(broken) > len(piece):
+                _note_breaks(cursor.document().findBlock(start), piece.replace("\r\n", "\n"), broken)
             yield len(piece)
+
+
+def _note_breaks(block: QTextBlock, piece: str, broken: str) -> None:
+    """Give the blocks that begin at a break which only the view has the state `GOES_ON`."""
+    at = 0
+    for line in broken.replace("\r\n", "\n").split("\n")[:-1]:
+        at += len(line)
+        block = block.next()
+        if piece[at : at + 1] == "\n":
+            at += 1
+        else:
+            block.setUserState(GOES_ON)
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
