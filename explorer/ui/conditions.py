@@ -13,6 +13,9 @@ from explorer.ui import text
 QUERY = "query"
 """The field name under which a search stands among the conditions."""
 
+WINDOW = "observed_after"
+"""The field name under which both ends of a window of time stand as one condition."""
+
 _NAMES = {
     "workspace": "workspace",
     "folder": "folder",
@@ -27,7 +30,8 @@ _NAMES = {
     "source_id": "source id",
 }
 _LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
-_PREFIXES = ("folder", "file_path")
+PREFIXES = ("folder", "file_path")
+"""Fields whose condition also admits what is below its value."""
 _NOTE_CHARACTERS = 2_000
 _FACETS = {facet.field: facet for facet in Facet}
 
@@ -60,7 +64,7 @@ def conditions(
     for field, name in _NAMES.items():
         value: str | None = getattr(filter, field)
         if value is not None:
-            is_prefix = field in _PREFIXES
+            is_prefix = field in PREFIXES
             note = below_words(value) if is_prefix else ""
             words = f"{name} under" if is_prefix else f"{name} is"
             found.append(Condition(field, words, value_words(value), note, value in gone.get(field, ())))
@@ -83,13 +87,19 @@ def conditions(
 
 def without(filter: MetaFilter, field: str) -> MetaFilter:
     """`filter` without the condition that `conditions` names `field`."""
-    if field == "observed_after":  # both ends of the window are one condition
+    if field == WINDOW:
         return filter.model_copy(update={"observed_after": None, "observed_before": None})
     return filter.model_copy(update={field: getattr(MetaFilter(), field)})
 
 
 def with_value(filter: MetaFilter, field: str, value: Any) -> MetaFilter:
-    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value."""
+    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value.
+
+    The value of WINDOW is a pair of times, the second of which is no longer in it.
+    """
+    if field == WINDOW:
+        after, before = value
+        return filter.model_copy(update={"observed_after": after, "observed_before": before})
     return filter.model_copy(update={field: [value] if field in _LISTS else value})
 
 
@@ -128,10 +138,10 @@ def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     if after is not None and before is not None:
         if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
             days = _span(text.day(after, zone), text.day_before(before, zone))
-            return Condition("observed_after", "observed from", days)
-        return Condition("observed_after", "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
+            return Condition(WINDOW, "observed from", days)
+        return Condition(WINDOW, "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
     if after is not None:
-        return Condition("observed_after", "observed from", _moment(after, zone))
+        return Condition(WINDOW, "observed from", _moment(after, zone))
     if before is not None:
         return Condition("observed_before", "observed before", _moment(before, zone))
     return None

@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 from explorer.contract import (
     EngineHealth,
     Facet,
+    FetchMode,
     GetRequest,
     Hit,
     ItemId,
@@ -53,6 +54,7 @@ from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.viewer import ItemViewer
+from explorer.ui.viewer_parts.why import Question
 from explorer.ui.watch import News, Watch
 
 _HEALTH_EVERY_MS = 30_000
@@ -276,6 +278,7 @@ class MainWindow(QMainWindow):
         self.items.import_wanted.connect(self.import_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -425,6 +428,7 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
+        self.viewer.set_question(Question(view.filter, view.query, mode))
         self.items.show_filter(view.filter, view.query, mode, found)
 
     def _show_chips(self) -> list[Condition]:
@@ -446,7 +450,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_activated(self, field: str) -> None:
         facet = facet_of(field)
         if field == QUERY:
-            self._on_find_action_triggered()
+            self._focus_search()
         elif facet is Facet.NAMESPACE:
             self.namespaces.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         elif facet is not None:
@@ -456,6 +460,13 @@ class MainWindow(QMainWindow):
         if isinstance(value, Namespace):
             value = Reach.exact(value)
         self.go_to_filter(with_value(self.trail.current.filter, field, value))
+
+    def _on_viewer_similar_wanted(self, query: str) -> None:
+        modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
+        by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
+        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        if self.trail.go(view, is_typed=False):
+            self._show_view()
 
     def _on_items_item_activated(self, hit: object) -> None:
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -505,6 +516,13 @@ class MainWindow(QMainWindow):
         self._show_view()
 
     def _on_find_action_triggered(self) -> None:
+        focus: QWidget | None = self.focusWidget()
+        if focus is not None and (_holds(self.viewer, focus) or _holds(self.viewer.header, focus)):
+            self.viewer.open_find()
+        else:
+            self._focus_search()
+
+    def _focus_search(self) -> None:
         self.search_box.search_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search_box.search_edit.selectAll()
 

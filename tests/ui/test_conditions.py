@@ -3,7 +3,7 @@ from datetime import UTC, timedelta, timezone, tzinfo
 import pytest
 
 from explorer.contract import Facet, ItemKind, MetaFilter, Namespace, Reach, SourceKind, Timestamp, TurnRange
-from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.conditions import QUERY, WINDOW, Condition, conditions, facet_of, with_value, without
 
 ACME = Namespace.parse("team:acme")
 FULL = MetaFilter(
@@ -109,6 +109,10 @@ def test_a_value_of_an_item_becomes_its_condition() -> None:
     filter = with_value(MetaFilter(tags_any=["a", "b"]), "tags_any", "c")
     assert filter.tags_any == ["c"]
     assert with_value(filter, "commit", "c0ffee").commit == "c0ffee"
+    assert FULL.observed_after is not None
+    window = (FULL.observed_after, FULL.observed_before)
+    both = with_value(MetaFilter(), WINDOW, window)
+    assert (both.observed_after, both.observed_before) == window
 
 
 def test_conditions_know_their_facets() -> None:
