@@ -171,7 +171,7 @@ class VectorIndex:
         return np.frombuffer(row[0], np.uint8).reshape(schema.SEGMENT, -1)
 
     def _by_signs(self, query: Vector, mask: Mask, count: int) -> Rows:
-        """The `count` rows of `mask` whose signs differ least from the query's, and those as near as the last; ascending."""
+        """The `count` rows of `mask` whose signs differ least from the query's, and those as near; ascending."""
         words = vectors.pack_signs(query[np.newaxis]).view(np.uint64)[0]
         size = schema.SEGMENT
         distances = np.full(min(len(mask), len(self._signs) * size), _FAR)

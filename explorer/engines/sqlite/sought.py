@@ -203,6 +203,11 @@ class Sought:
         share = sum(tells for tells, _ in held) / self._total if held else 0.0
         return Look(share, passage, span, is_whole, unproven, len(text.text))
 
+    def holds_run(self, item: StoreItem) -> bool:
+        """Whether an item holds any of the runs of characters that the index does not prove."""
+        text = Text.of(item)
+        return any(each.unit.phrase is not None and bool(each.spots(text)) for each in self._wanted)
+
     def shares(self, item: StoreItem, spans: Sequence[Span]) -> list[float]:
         """The share of the query that each piece of an item holds, by how much its units tell: 0 to 1."""
         text = Text.of(item)

@@ -126,20 +126,20 @@ def test_what_pieces_hold_is_what_lies_in_them(seed: int) -> None:
 
 
 def test_a_long_text_takes_a_time_that_grows_with_its_length_only() -> None:
-    """Of a log of 600 KB every place would be compared with every passage and statement: minutes."""
+    """Of a log of 1.2 MB every place would be compared with every passage and statement: minutes."""
     line = "2024-05-01 12:00:01 error: the request failed for user"
-    item = note("".join(f"{line} {number}\n" for number in range(10_000)))
+    item = note("".join(f"{line} {number}\n" for number in range(20_000)))
     statements = statements_of(item)
-    assert len(statements) == 10_000
+    assert len(statements) == 20_000
     (share,) = set(sought("which request failed").shares(item, statements))
     assert 0.5 < share < 1
     assert sought("error failed").look(item).passage > 0
 
 
-@pytest.mark.parametrize("text", ["aA" * 200_000, "Aa" * 200_000, "é" + "aA" * 200_000])
+@pytest.mark.parametrize("text", ["xY" * 200_000, "é" + "xY" * 200_000])
 def test_a_long_unbroken_run_takes_no_time_to_speak_of(text: str) -> None:
     """Each of its humps would be taken for the begin of a word that goes on to the end."""
-    assert sought("a").look(note(text)).chars == len(text)
+    assert sought("y").look(note(text)).chars == len(text)
 
 
 def test_long_word_is_found_as_the_index_cuts_it() -> None:
@@ -154,7 +154,7 @@ def test_long_phrase_is_found_as_a_short_one_is() -> None:
     assert sought(" ".join(words)).look(note(text)).is_whole
     assert not sought(" ".join(words)).look(note(text.replace("-w40-", "-and-w40-"))).is_whole
     # A pattern would be tried at each of the words, as far as it is long.
-    assert not sought("a " * 3_000 + "b").look(note("a " * 100_000 + "c b")).is_whole
+    assert not sought("a " * 9_000 + "b").look(note("a " * 200_000 + "c b")).is_whole
 
 
 def test_text_is_split_once_however_many_runs_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
