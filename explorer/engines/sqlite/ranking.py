@@ -6,8 +6,8 @@ item's and of its best passage's, each times a power of the share of the query, 
 rest of a query of several words its square stands for that: what an item holds at all is at least its score.
 Vector part: the mean of the item's cosine and of its best passage's; the item's alone beyond the best.
 Freshness: halves in a week. It never moves an item that holds the query as a whole phrase out of the first five: one
-of them that newer items have passed is put back right before the best of those that are not among the five then, with
-a score that is the next one above theirs, and so above the sum of its parts.
+of them that newer items have passed is put back right before the best of those that are not among the five then, and
+with that one's score, which is above the sum of its own parts.
 
 The choices and the weights are measured: tests/benchmarks/bench_quality.py.
 """
@@ -78,6 +78,7 @@ _PHRASE_BONUS = 0.5
 """How far towards 1 the keyword part goes for an item that holds the query as one phrase."""
 _GRID = float(1 << 20)
 """Scores are multiples of 1 / _GRID: sums of them are exact in 32 bits, so freshness never swaps what it adds 1 to."""
+_STEP = 1 / (1 << 40)
 _DAY_S = 86_400.0
 _DAY = timedelta(days=1)
 
@@ -194,14 +195,18 @@ class Ranking:
         if taken >= len(others):
             return
         best = int(others[taken])
-        worse = [at for at in protected.tolist() if (self._keys[at], at) < (self._keys[best], best)]
-        score = self._scores[best]
-        for at in sorted(worse, key=lambda at: (self._keys[at], at)):
-            score = np.nextafter(score, np.float32(np.inf))
-            self._scores[at] = score
-            # Where `best` falls on hinted days this does too: else it would not be one of the first five without
-            # freshness, or this would not be worse.
-            self._keys[at] = score + (0.0 if self._hinted is None else self._lift * self._hinted[at])
+        keys = self._keys.astype(np.float64)
+        worse = [at for at in protected.tolist() if (keys[at], at) < (keys[best], best)]
+        worse.sort(key=lambda at: (keys[at], at), reverse=True)
+        equal = [
+            at for at in sorted([*others[:taken], *protected], reverse=True) if keys[at] == keys[best] and at > best
+        ]
+        # Where `best` falls on hinted days these all do: else they would not have been among the first five, or would
+        # not be worse. Other keys differ by more than these steps.
+        for steps, at in enumerate(reversed(equal + worse), 1):
+            keys[at] = keys[best] + steps * _STEP
+        self._scores[worse] = self._scores[best]
+        self._keys = keys
 
     def _at(self, row: int) -> int:
         return int(np.searchsorted(self._rows, row))
