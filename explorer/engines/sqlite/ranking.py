@@ -462,7 +462,9 @@ def _best(keys: _Keys, limit: int) -> Rows:
     """Places of the `limit` largest keys, largest first, ties to the later place."""
     places = np.arange(len(keys))
     if limit < len(keys):
-        places = np.flatnonzero(keys >= np.partition(keys, len(keys) - limit)[len(keys) - limit])
+        least = np.partition(keys, len(keys) - limit)[len(keys) - limit]
+        more, equal = np.flatnonzero(keys > least), np.flatnonzero(keys == least)
+        places = np.concatenate((more, equal[len(equal) + len(more) - limit :]))  # of many equals only these are sorted
     return places[np.lexsort((places, keys[places]))[::-1][:limit]]
 
 

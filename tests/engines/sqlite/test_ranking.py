@@ -501,6 +501,14 @@ def test_scores_with_freshness_are_exact_in_32_bits() -> None:
     assert order(None) == order([1.0] * 2_000) == order([0.3] * 2_000)
 
 
+@pytest.mark.parametrize("values", [1, 3, 1_000])
+@pytest.mark.parametrize("limit", [1, 7, 99, 100, 101])
+def test_best_are_the_largest_and_of_equals_the_later(values: int, limit: int) -> None:
+    keys = np.random.default_rng(values).integers(0, values, 100).astype(np.float32)
+    expected = sorted(range(100), key=lambda at: (keys[at], at), reverse=True)[:limit]
+    assert ranking._best(keys, limit).tolist() == expected
+
+
 def test_own_weights_are_a_profile_that_can_be_used() -> None:
     EMBEDDED.check()
     assert EMBEDDED.name not in PROFILES
