@@ -3,7 +3,8 @@
 Keyword part: BM25 divided by the most that the query could get, so that 1 is an item that holds every word so often
 that it counts in full, and a weak match stays weak beside a vector's. For the best items it is the mean of the whole
 item's and of its best passage's, each times a power of the share of the query, by rarity, that it holds at all. For the
-rest of a query of several words its square stands for that: what an item holds at all is at least its score.
+rest of a query of several words its square stands for that: what an item holds at all is at least its score. A run of
+characters counts there if its pairs are all in the item; what holds neither the run nor anything else is no hit.
 Vector part: the mean of the item's cosine and of its best passage's; the item's alone beyond the best.
 Freshness: halves in a week. It never moves an item that holds the query as a whole phrase out of the first five: one
 of them that newer items have passed is put back right before the best of those that are not among the five then, and
@@ -175,7 +176,10 @@ class Ranking:
         return [self._place(row) for row in rows[_best(keys, limit)].tolist()]
 
     def breakdown(self, place: RankPlace, observed_at: Timestamp | None) -> RetrievalScoreBreakdown:
-        """The parts of the score at a place that `after` gave; `observed_at` of the item there."""
+        """The parts of the score at a place that `after` gave; `observed_at` of the item there.
+
+        The score is their weighted sum, but for an item that was put back among the first five.
+        """
         at = self._at(place.row)
         second, _ = split_time(observed_at)
         fresh = 0.0 if observed_at is None else freshness((self._now - second) / _DAY_S)

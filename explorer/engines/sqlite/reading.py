@@ -259,9 +259,9 @@ class Reading:
         limit: int,
         among: Mask | None,
     ) -> tuple[Listed[_Found], RankPlace | None] | None:
-        """The hits of a page after `place`, and the place that the next page comes after, None if there is none.
+        """The hits of a page that comes after `place`, and the place that the next page comes after, if there is one.
 
-        None for both where the ranking was cut, and holds too few. `among`: the rows that count, None for all.
+        None where the ranking was cut and does not reach as far. `among`: the rows that count, None for all.
         """
         found: Listed[_Found] = []
         sought = self._ranker.sought(conn, question.query, question.phrase) if ranking.has_seeming else None
