@@ -62,7 +62,7 @@ Listed = list[T]  # `Reading.list` hides the built-in of that name inside the cl
 _ID = re.compile(r"[0-9a-f]{40}")
 _KEPT_RANKINGS = 8
 _KEPT_PLACES = 10_000
-"""Places of a kept ranking, 20 bytes each. Pages beyond them go on as those of a forgotten ranking do."""
+"""Places of a kept ranking, of some 25 bytes each. Pages beyond them go on as those of a forgotten ranking do."""
 _MISSED = 2_000
 """Items that only seem to be hits, and as many characters as `_MISSED_CHARS`, after which a page ends though it is not
 full; its cursor goes on."""

@@ -294,13 +294,14 @@ async def test_item_of_other_days_is_put_back_behind_those_of_hinted_ones(folder
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-@pytest.mark.parametrize("missed", [2_000, 3])
+@pytest.mark.parametrize(("missed", "chars"), [(2_000, 20_000_000), (3, 20_000_000), (2_000, 90)])
 async def test_what_holds_a_run_only_seemingly_is_no_hit_wherever_it_ranks(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str, missed: int
+    folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str, missed: int, chars: int
 ) -> None:
     """Beyond the items that are looked at too; a page that looks at too many of them ends, and its cursor goes on."""
     monkeypatch.setattr(ranking, "_LOOKED_AT", 5)
     monkeypatch.setattr(reading, "_MISSED", missed)
+    monkeypatch.setattr(reading, "_MISSED_CHARS", chars)
     rand = random.Random(1)
     apart = [f"日本 と 本語 {'x ' * rand.randint(0, 30)}{number}" for number in range(60)]
     whole = [f"これは日本語です {'x ' * rand.randint(0, 30)}{number}" for number in range(20)]
@@ -317,7 +318,7 @@ async def test_what_holds_a_run_only_seemingly_is_no_hit_wherever_it_ranks(
             req = FetchRequest(query="日本語", mode=FetchMode(mode), limit=limit)
             explained, first = await engine.fetch_explained(req), await engine.fetch(req)
             assert ([each.hit for each in explained.hits], explained.next_cursor) == (first.hits, first.next_cursor)
-            if missed == 2_000:
+            if (missed, chars) == (2_000, 20_000_000):
                 assert len(first.hits) == min(limit, 20)
                 assert (first.next_cursor is None) == (limit >= 20)
         # What holds another word of the query, or is near it in meaning, is a hit by that.
