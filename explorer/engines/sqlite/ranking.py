@@ -433,7 +433,7 @@ class _Draft:
             if unit not in self._gains:
                 self._gains[unit] = find(unit)
             holders, gains = self._gains[unit]
-            taken += float(gains[holders == row].sum()) / self._best_possible
+            taken += float(gains[slice(*np.searchsorted(holders, (row, row + 1)))].sum()) / self._best_possible
         return taken
 
 
