@@ -672,6 +672,18 @@ def test_nearest_of_many(monkeypatch: pytest.MonkeyPatch, share: float, are_sign
             assert sorted(near.tolist()) == expected.tolist()
 
 
+@pytest.mark.parametrize("period", [1, 2, 3, 64])
+@pytest.mark.parametrize("first", [0, 1])
+def test_signs_choose_as_many_rows_whichever_are_asked_about(period: int, first: int) -> None:
+    """As where every third item is of one node."""
+    distances = np.full(200_000, nearest._FAR)
+    distances[first::period] = np.random.default_rng(1).binomial(256, 0.4, len(distances[first::period]))
+    for count in (1, 700, 1_600):
+        cut = nearest._cut(distances, count, 256)
+        assert np.count_nonzero(distances < cut) < count <= np.count_nonzero(distances <= cut)
+    assert nearest._cut(distances, 200_001, 256) == 256
+
+
 def test_best_passage() -> None:
     embedder = WordVectors(77)
     with closing(memory_of(embedder.embed(["one"]))) as conn:
