@@ -71,6 +71,8 @@ class Erasure:
 
     rows: list[int]
     scopes: int
+    has_orphans: bool
+    """Whether the file holds items without fields, or fields without an item: nobody knows what those belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,8 @@ class Reading:
             rows = self._filters.erased_by(conn, req.reach, req.kinds, everything=req.is_whole_tree)
             nodes = columns.codes[Field.NAMESPACE].values[rows].tolist()
             kinds = columns.codes[Field.KIND].values[rows].tolist()
-            return Erasure(rows.tolist(), len(set(zip(nodes, kinds, strict=True))))
+            (items,) = conn.execute("SELECT count(*) FROM item").fetchone()
+            return Erasure(rows.tolist(), len(set(zip(nodes, kinds, strict=True))), items != columns.living)
 
     def _page(self, conn: sqlite3.Connection, req: ListRequest) -> tuple[Sequence[tuple[ItemId, Item]], str | None]:
         question = canonical(req.filter)

@@ -155,7 +155,7 @@ DAMAGES: list[tuple[str, set[Trouble], int]] = [
     ("UPDATE gone SET ids = x'00'", {Trouble.LOG}, 0),
     ("UPDATE gone SET generation = 99", {Trouble.LOG}, 0),
     ("DELETE FROM state", {Trouble.STATE, Trouble.UNREADABLE}, 0),
-    ("UPDATE state SET next_id = 44", {Trouble.STATE}, 0),
+    ("UPDATE state SET next_id = 44", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("UPDATE state SET uid = 7", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("DELETE FROM vec WHERE id = 1", {Trouble.SIGNS, Trouble.NO_VECTOR}, 0),
     ("DELETE FROM vec WHERE id = 44", {Trouble.NO_VECTOR}, 0),
