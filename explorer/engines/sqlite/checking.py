@@ -373,7 +373,8 @@ class _Check:
         for first, stop in made.ranges:
             self._found_rows(
                 Trouble.VECTORS,
-                "SELECT id FROM vec WHERE id >= ? AND id < ? AND length(data) NOT IN (0, ?)",
+                "SELECT id FROM vec WHERE id >= ? AND id < ?"
+                " AND (typeof(data) <> 'blob' OR length(data) NOT IN (0, ?))",
                 first,
                 stop,
                 made.dims,

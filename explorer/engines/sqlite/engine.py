@@ -267,6 +267,7 @@ class SqliteEngine(MemoryEngine):
         return await self._read(lambda conn: self._reading.recall(conn, req, meaning))
 
     async def store(self, item: StoreItem) -> StoreReceipt:
+        """Raises InvalidRequest for an item whose JSON has more than 256,000,000 bytes, as `store_many` does."""
         item.check()
         (receipt,) = await self._store([item])
         return receipt
