@@ -15,7 +15,7 @@ from typing import TypeVar
 from explorer.contract import ConfigError, EngineFailure, NotFound, TinyMemoryError, Unavailable
 from explorer.engines.os_errors import why
 from explorer.engines.sqlite import schema
-from explorer.engines.sqlite.failures import is_busy_error, translated, translating
+from explorer.engines.sqlite.failures import DAMAGE, is_busy_error, translated, translating
 from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.migrating import migrate
 from explorer.engines.sqlite.sweeping import read_log, sweep
@@ -412,7 +412,7 @@ class Reader:
                 self._seen = before
             try:
                 result = _in_snapshot(self._conn, self._read_known(read))
-            except (sqlite3.Error, EngineFailure):
+            except (sqlite3.Error, EngineFailure, *DAMAGE):
                 if self._look() == before:
                     raise
                 continue
