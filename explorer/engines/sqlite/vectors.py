@@ -241,7 +241,7 @@ def _write_signs(conn: sqlite3.Connection, made: Made, segment: int) -> None:
 def joined(passages: Passages, dims: int) -> npt.NDArray[np.int8] | None:
     """The vector of an item, of which only the direction counts; None where its passages say nothing together."""
     if passages.vectors.shape != (len(passages.spans), dims):
-        raise ValueError(f"{len(passages.spans)} passages do not go with vectors of {passages.vectors.shape}")
+        raise RuntimeError(f"{len(passages.spans)} passages do not go with vectors of {passages.vectors.shape}")
     mean = passages.vectors.sum(axis=0)
     largest = float(np.abs(mean).max(initial=0.0))
     return np.rint(mean * (127 / largest)).astype(np.int8) if largest > 1e-6 else None

@@ -454,7 +454,7 @@ async def test_embedder_that_breaks_is_told_too(folder: Path, small: None, caplo
 
     async with opened(folder / "memory.db", embedder=Broken()) as engine:
         await engine.store(note("one"))
-        await wait_for_error(engine, "items could not be given their vectors (ValueError)")
+        await wait_for_error(engine, "items could not be given their vectors (RuntimeError)")
         assert len(await list_all(engine)) == 1
     assert "1 passages do not go with vectors of (1, 69)" in caplog.text
 
@@ -727,8 +727,8 @@ def test_signs_are_read_anew_of_what_took_their_place(monkeypatch: pytest.Monkey
     first, second = WordVectors(70), WordVectors(200 if what == "model" else 70)
     index = VectorIndex("m")
     for embedder, texts, uid, epoch in (
-        (first, words, b"1", 1),
-        (second, words[::-1], b"2" if what == "file" else b"1", 1 if what == "file" else 2),
+        (first, words, b"first id", 1),
+        (second, words[::-1], b"other id" if what == "file" else b"first id", 1 if what == "file" else 2),
     ):
         with closing(memory_of(embedder.embed(texts))) as conn:
             conn.execute("UPDATE state SET uid = ?", (uid,))
