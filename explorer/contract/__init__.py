@@ -3,6 +3,7 @@
 Pure: pydantic and the standard library, no Qt, no I/O.
 """
 
+from explorer.contract.changes import Changes
 from explorer.contract.engine import MemoryEngine, explore_by_listing, get_by_listing, get_items_by_export
 from explorer.contract.errors import (
     ConfigError,
@@ -97,6 +98,7 @@ __all__ = [
     "PROFILES",
     "ActorRef",
     "BeliefsRequest",
+    "Changes",
     "Citation",
     "ConfigError",
     "Conflict",

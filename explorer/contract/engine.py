@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from datetime import date
 from typing import TypeVar
 
+from explorer.contract.changes import Changes
 from explorer.contract.errors import InvalidRequest, Unsupported
 from explorer.contract.explain import ExplainedPage
 from explorer.contract.facets import Facet, rank_buckets
@@ -125,6 +126,13 @@ class MemoryEngine(ABC):
     async def histogram(self, req: HistogramRequest) -> Histogram:
         """The items that match, counted over time. Not in memory-v2: an engine that counts by itself overrides it."""
         return await histogram_by_listing(self, req)
+
+    async def changes(self, filter: MetaFilter, since: str | None = None) -> Changes | None:
+        """What became of the items that `filter` admits since a mark of before. Not in memory-v2.
+
+        Cheap enough to be asked every other second; None from an engine that does not know.
+        """
+        return None
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
         """The items named, whole, in the order asked, each once; unknown or out-of-reach ids are left out."""

@@ -4,7 +4,7 @@ For the command line and the window alike: no Qt here.
 """
 
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl
+from explorer.transfer.exporting import ExportProgress, export_jsonl, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
@@ -16,5 +16,6 @@ __all__ = [
     "export_jsonl",
     "import_jsonl",
     "open_source",
+    "refuse_memory",
     "sandbox_roots",
 ]

@@ -28,12 +28,16 @@ RADIUS = 6
 
 @dataclass(frozen=True)
 class Chip:
-    """One condition in words: field and operation, then the value. `dead`: the value no longer matches anything."""
+    """One condition in words: field and operation, then the value. `dead`: the value no longer matches anything.
+
+    `note`: what else there is to know of it, for the tooltip.
+    """
 
     field: str
     words: str
     value: str
     dead: bool = False
+    note: str = ""
 
     @property
     def sentence(self) -> str:
@@ -84,8 +88,8 @@ class _ChipButton(QAbstractButton):
         self._value = shown(f"{chip.value} (0)" if chip.dead else chip.value)
         self.setText(label(f"{self._words} {self._value}"))
         self.setAccessibleName(f"Filter: {chip.sentence}")
-        self.setAccessibleDescription("Enter opens it, Delete removes it")
-        self.setToolTip(tip(f"{self._words} {isolate(self._value)}"))
+        self.setAccessibleDescription(" ".join(filter(None, (chip.note, "Enter opens it, Delete removes it"))))
+        self.setToolTip(tip("\n".join(filter(None, (f"{self._words} {isolate(self._value)}", chip.note)))))
         self._cross.setAccessibleName(f"Remove filter: {chip.sentence}")
         self._cross.setToolTip("Remove this condition")
         self.updateGeometry()

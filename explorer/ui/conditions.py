@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -11,6 +12,9 @@ from explorer.ui import text
 
 QUERY = "query"
 """The field name under which a search stands among the conditions."""
+
+WINDOW = "observed_after"
+"""The field name under which both ends of a window of time stand as one condition."""
 
 _NAMES = {
     "workspace": "workspace",
@@ -26,35 +30,54 @@ _NAMES = {
     "source_id": "source id",
 }
 _LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
-_PREFIXES = ("folder", "file_path")
+PREFIXES = ("folder", "file_path")
+"""Fields whose condition also admits what is below its value."""
+_NOTE_CHARACTERS = 2_000
 _FACETS = {facet.field: facet for facet in Facet}
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: the filter field it comes from, and its words (`tag is`) and value (`refunds or billing`)."""
+    """One condition: the filter field it comes from, and its words (`tag is`) and value (`refunds or billing`).
+
+    `note` says what else it admits. `is_dead`: no item has its value under the other conditions.
+    """
 
     field: str
     words: str
     value: str
+    note: str = ""
+    is_dead: bool = False
 
 
-def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condition]:
-    """Every condition that is set, in the order of the filter's fields, the search last."""
+def conditions(
+    filter: MetaFilter, zone: tzinfo, query: str = "", dead: Mapping[str, Collection[str]] | None = None
+) -> list[Condition]:
+    """Every condition that is set, in the order of the filter's fields, the search last.
+
+    `dead`: by field, the values known to match nothing under the other conditions.
+    """
+    gone = dead or {}
     found: list[Condition] = []
     if filter.reach is not None:
         found.append(Condition("reach", *_reach_words(filter.reach)))
     for field, name in _NAMES.items():
         value: str | None = getattr(filter, field)
         if value is not None:
-            found.append(Condition(field, f"{name} under" if field in _PREFIXES else f"{name} is", value_words(value)))
+            is_prefix = field in PREFIXES
+            note = below_words(value) if is_prefix else ""
+            words = f"{name} under" if is_prefix else f"{name} is"
+            found.append(Condition(field, words, value_words(value), note, value in gone.get(field, ())))
     if filter.turns is not None:
         first, last = filter.turns.first, filter.turns.last
         found.append(Condition("turns", "turn is" if first == last else "turns are", _span(str(first), str(last))))
     for field, name in _LISTS.items():
         values: list[str] = getattr(filter, field)
         if values:
-            found.append(Condition(field, f"{name} is", " or ".join(map(value_words, values))))
+            without_items = [value for value in values if value in gone.get(field, ())]
+            is_dead = len(without_items) == len(values)
+            said = [value_words(one) + (" (0)" if one in without_items and not is_dead else "") for one in values]
+            found.append(Condition(field, f"{name} is", " or ".join(said), is_dead=is_dead))
     if (window := _window_condition(filter, zone)) is not None:
         found.append(window)
     if query:
@@ -64,13 +87,19 @@ def conditions(filter: MetaFilter, zone: tzinfo, query: str = "") -> list[Condit
 
 def without(filter: MetaFilter, field: str) -> MetaFilter:
     """`filter` without the condition that `conditions` names `field`."""
-    if field == "observed_after":  # both ends of the window are one condition
+    if field == WINDOW:
         return filter.model_copy(update={"observed_after": None, "observed_before": None})
     return filter.model_copy(update={field: getattr(MetaFilter(), field)})
 
 
 def with_value(filter: MetaFilter, field: str, value: Any) -> MetaFilter:
-    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value."""
+    """`filter` with `field` set to one value of an item's metadata; a list field then holds just that value.
+
+    The value of WINDOW is a pair of times, the second of which is no longer in it.
+    """
+    if field == WINDOW:
+        after, before = value
+        return filter.model_copy(update={"observed_after": after, "observed_before": before})
     return filter.model_copy(update={field: [value] if field in _LISTS else value})
 
 
@@ -82,6 +111,13 @@ def facet_of(field: str) -> Facet | None:
 def value_words(value: str) -> str:
     """A stored value, or (empty) for one that would not be seen."""
     return "(empty)" if is_blank(value) else value
+
+
+def below_words(path: str) -> str:
+    """What a condition on a path admits besides the path itself, and what it does not."""
+    base = text.shown(path.rstrip("/"), _NOTE_CHARACTERS)
+    below, neighbour = text.isolate(f"{base}/"), text.isolate(f"{base}-old")
+    return f"The filter also matches what is below {below}, but not a neighbour such as {neighbour}."
 
 
 def _span(first: str, last: str) -> str:
@@ -102,10 +138,10 @@ def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     if after is not None and before is not None:
         if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
             days = _span(text.day(after, zone), text.day_before(before, zone))
-            return Condition("observed_after", "observed from", days)
-        return Condition("observed_after", "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
+            return Condition(WINDOW, "observed from", days)
+        return Condition(WINDOW, "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
     if after is not None:
-        return Condition("observed_after", "observed from", _moment(after, zone))
+        return Condition(WINDOW, "observed from", _moment(after, zone))
     if before is not None:
         return Condition("observed_before", "observed before", _moment(before, zone))
     return None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
-from PySide6.QtCore import QAbstractAnimation, QPoint, QRect, QSize, Qt, QTimer, QVariantAnimation, Signal
-from PySide6.QtGui import QAction, QActionGroup, QFocusEvent, QFont, QGuiApplication, QKeyEvent, QPainter, QPen
+from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+)
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QHBoxLayout,
     QLineEdit,
     QMenu,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,47 +27,25 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from explorer.contract import (
-    ExplorePage,
-    ExploreRequest,
     Facet,
     InvalidRequest,
     MemoryEngine,
     MetaFilter,
-    TinyMemoryError,
     Unauthorized,
     Unavailable,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
+from explorer.ui.facet_counts import Counted, count
+from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.jobs import Jobs
-from explorer.ui.models.facet_model import (
-    PATHS,
-    WORDS,
-    FacetModel,
-    Index,
-    Order,
-    Row,
-    RowType,
-    Section,
-    chosen_values,
-    narrowed,
-    toggled,
-)
-from explorer.ui.rows import check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
+from explorer.ui.models.facet_model import FacetModel, Index
+from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
+from explorer.ui.text import label, number
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
-
-INDENT = 16
-HEAD_TEXT = INDENT + 4
-BOX_LEFT = 2 * INDENT
-COUNT_WIDTH = 52
-BAR_HEIGHT = 2
-BAR_ABOVE_EDGE = 4  # from its top to the bottom of the row
-DOT = 6
-ARC = 12
-FIND_MARGIN = 4
 
 Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a value chosen or taken away
 
@@ -68,69 +53,6 @@ BAR_MS = 160
 QUICK_MS = 150  # an answer within this time is not announced
 TURN_MS = 40
 TURN_DEGREES = 18
-
-
-@dataclass
-class Counted:
-    """What one round of counting brought."""
-
-    pages: dict[Facet, ExplorePage] = field(default_factory=dict)
-    chosen: dict[Facet, dict[str, int]] = field(default_factory=dict)
-    errors: dict[Facet, Exception] = field(default_factory=dict)
-
-
-async def count(
-    engine: MemoryEngine, filter: MetaFilter, limits: dict[Facet, int], scan_limit: int = DEFAULT_SCAN
-) -> Counted:
-    """Count facets, each under every condition but its own, and the chosen values that found no place among them.
-
-    A facet that cannot be counted alone is an error of its own; raises where none can, or nobody answers.
-    """
-    reqs = [
-        ExploreRequest(facet=facet, filter=facet.without(filter), limit=limit, scan_limit=scan_limit)
-        for facet, limit in limits.items()
-    ]
-    counted = await _explore(engine, reqs)
-    left_out = {facet: lost for facet, page in counted.pages.items() if (lost := _left_out(page, filter))}
-    if left_out:
-        # Under the whole filter each item has a chosen value, so these are their counts without the condition too.
-        again = [ExploreRequest(facet=one, filter=filter, limit=MAX_BUCKETS, scan_limit=scan_limit) for one in left_out]
-        for facet, page in (await _explore(engine, again)).pages.items():
-            counts = {bucket.value: bucket.count for bucket in page.buckets}
-            counted.chosen[facet] = {value: counts[value] for value in left_out[facet] if value in counts}
-    return counted
-
-
-def _left_out(page: ExplorePage, filter: MetaFilter) -> list[str]:
-    """Chosen values that a page does not name though they may have items: cut, not reached, or in a sandbox."""
-    if not (page.more_buckets or page.truncated or page.facet is Facet.NAMESPACE):
-        return []
-    named = {bucket.value for bucket in page.buckets}
-    return [value for value in chosen_values(page.facet, filter) if value not in named]
-
-
-async def _explore(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
-    try:
-        pages = await engine.explore_many(list(reqs))
-    except (Unauthorized, Unavailable):
-        raise  # asking again, one by one, would only knock fourteen times
-    except TinyMemoryError:
-        return await _explore_singly(engine, reqs)
-    return Counted(pages={req.facet: page for req, page in zip(reqs, pages, strict=True)})
-
-
-async def _explore_singly(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
-    counted = Counted()
-    for req in reqs:
-        try:
-            counted.pages[req.facet] = await engine.explore(req)
-        except (Unauthorized, Unavailable):
-            raise
-        except TinyMemoryError as error:
-            counted.errors[req.facet] = error
-    if not counted.pages:
-        raise next(iter(counted.errors.values()))
-    return counted
 
 
 class FindEdit(QLineEdit):
@@ -154,170 +76,39 @@ class FindEdit(QLineEdit):
         event.accept()
 
 
-class FacetDelegate(QStyledItemDelegate):
-    """Draws every row of the facet tree."""
+class FacetTree(PaneTree):
+    """The tree of facets: the nodes of paths open and close by the arrow keys, and facets move by Alt with them."""
 
-    def __init__(self, tree: PaneTree, model: FacetModel) -> None:
-        super().__init__(tree)
-        self._tree = tree
-        self._model = model
-        self._italic: QFont | None = None
-        self._box = 0
-        self.progress = 1.0  # of the bars on their way to new counts
-        self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
-        theme().changed.connect(self._on_theme_changed)
+    node_opened = Signal(QModelIndex, bool)  # it is to be open, or closed
+    head_moved = Signal(QModelIndex, int)  # up (-1) or down (1)
 
-    def _on_theme_changed(self) -> None:
-        self._italic = None
-        self._box = 0
+    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
+        # Not the tree view's own: it measures each row again, and what a row says never changes how high it is.
+        QAbstractItemView.dataChanged(self, first, last, roles)
 
-    @property
-    def _box_size(self) -> int:
-        self._box = self._box or check_size()
-        return self._box
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        row = self._model.row_at(index)
-        if row is None:
-            return QSize(0, theme().row_height("facetHead"))
-        if row.type is RowType.FIND:
-            return QSize(0, theme().row_height("smallField") + 2 * FIND_MARGIN)
-        return QSize(0, theme().row_height("valueRow"))
-
-    def box_area(self, index: Index) -> QRect:
-        """Where a click ticks the value at `index`: the box with its surroundings."""
-        row = self._tree.full_row(self._tree.visualRect(self._model.index(index.row(), 0, index.parent())))
-        return mirrored(row, BOX_LEFT - GAP // 2, self._box_size + GAP, self._tree)
-
-    def name_left(self) -> int:
-        """Where the names of values begin."""
-        return BOX_LEFT + self._box_size + GAP
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        facet, row = self._model.facet_at(index), self._model.row_at(index)
-        if facet is None:
-            return
-        section = self._model.section(facet)
-        full = self._tree.full_row(option.rect)
-        if row is None:
-            self._paint_head(painter, full, section)
-        elif row.type is RowType.VALUE:
-            self._paint_value(painter, full, section, row)
-        elif row.type is RowType.MISSING:
-            self._paint_missing(painter, full, section, row)
-        elif row.type is not RowType.FIND:
-            self._paint_words(painter, full, row)
-
-    def _part(self, full: QRect, left: int, right: int) -> QRect:
-        """The part of a row between two distances from its leading edge."""
-        return mirrored(full, left, max(0, right - left), self._tree)
-
-    def _paint_head(self, painter: QPainter, full: QRect, section: Section) -> None:
-        right = full.width() - EDGE
-        said = self._model.summary(section.facet, self._tree.isExpanded(self._model.facet_index(section.facet)))
-        failed = section.error is not None
-        title = WORDS[section.facet].title
-        # Only what is looked for may be longer than the row: its beginning is enough, it stands in the find box too.
-        title_right = HEAD_TEXT + text_width(title, "strong") + GAP + (DOT + GAP if section.has_condition else 0)
-        said_left = max(title_right, right - text_width(said, "small"))
-        is_empty = section.page is not None and section.total_values() == 0
-        draw_text(
-            painter,
-            self._part(full, said_left, right),
-            said,
-            "small",
-            "caution" if failed else "text3" if section.is_stale or is_empty else "text2",
-            Qt.AlignmentFlag.AlignRight,
-        )
-        mark = self._part(full, said_left - GAP - ARC, said_left - GAP if said else right)
-        if failed:
-            draw_icon(painter, mark, "warning", "caution", ARC)
-        elif section.is_counting and self.turn_degrees is not None:
-            self._paint_arc(painter, mark)
-        name = self._part(full, HEAD_TEXT, said_left - GAP)
-        taken = draw_text(painter, name, title, "strong", "text")
-        if section.has_condition:
-            dot = self._part(full, HEAD_TEXT + taken + GAP, HEAD_TEXT + taken + GAP + DOT)
-            fill_round(painter, QRect(dot.left(), full.center().y() - DOT // 2 + 1, DOT, DOT), DOT / 2, "accent")
-
-    def _paint_arc(self, painter: QPainter, mark: QRect) -> None:
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRect(mark.left(), mark.center().y() - ARC // 2, ARC, ARC).adjusted(1, 1, -1, -1)
-        painter.setPen(QPen(theme().color("barDim"), 2))
-        painter.drawEllipse(box)
-        painter.setPen(QPen(theme().color("accent"), 2))
-        painter.drawArc(box, (90 - (self.turn_degrees or 0)) * 16, -120 * 16)
-        painter.restore()
-
-    @staticmethod
-    def _line(full: QRect) -> QRect:
-        """The part of a row above its bar, which text and box share."""
-        return full.adjusted(0, 0, 0, BAR_HEIGHT - 1 - BAR_ABOVE_EDGE)
-
-    def _paint_value(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "accent" if row.is_chosen else "bar")
-        full = self._line(full)
-        box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
-        draw_check(painter, box, row.is_chosen, radio=not section.facet.takes_several)
-        dim = section.is_dead(row) if row.is_chosen else not row.count
-        name_right = self._paint_count(painter, full, section, row, "strong" if row.is_chosen else "body", dim)
-        draw_text(
-            painter,
-            self._part(full, self.name_left(), name_right),
-            row.label,
-            "strong" if row.is_chosen else "body",
-            "text3" if dim else "text",
-            elide=Qt.TextElideMode.ElideMiddle if section.facet in PATHS else Qt.TextElideMode.ElideRight,
-        )
-
-    def _paint_missing(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "barDim")
-        full = self._line(full)
-        box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
-        draw_check(painter, box, False, enabled=False, radio=not section.facet.takes_several)
-        name_right = self._paint_count(painter, full, section, row, "body", dim=False)
-        painter.setFont(self._italic_font())
-        painter.setPen(theme().color("text3"))
-        leading = Qt.AlignmentFlag.AlignRight if self._tree.isRightToLeft() else Qt.AlignmentFlag.AlignLeft
-        flags = leading | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine | Qt.AlignmentFlag.AlignAbsolute
-        painter.drawText(self._part(full, self.name_left(), name_right), int(flags), row.label)
-
-    def _paint_count(self, painter: QPainter, full: QRect, section: Section, row: Row, role: str, dim: bool) -> int:
-        """Draw the count at the end of the row; where the name has to end."""
-        said = section.count_text(row.count)
-        right = full.width() - EDGE
-        left = right - max(COUNT_WIDTH, text_width(said, role))
-        token = "text" if row.is_chosen else "text2"
-        draw_text(
-            painter,
-            self._part(full, left, right),
-            said,
-            role,
-            "text3" if dim or section.is_stale else token,
-            Qt.AlignmentFlag.AlignRight,
-            Qt.TextElideMode.ElideNone,
-        )
-        return right - text_width(said, role) - GAP  # what the number does not need is the name's
-
-    def _paint_bar(self, painter: QPainter, full: QRect, row: Row, token: str) -> None:
-        line = self._part(full, self.name_left(), full.width() - EDGE)
-        line = QRect(line.left(), full.bottom() + 1 - BAR_ABOVE_EDGE, line.width(), BAR_HEIGHT)
-        share = row.share_before + (row.share - row.share_before) * self.progress
-        draw_bar(painter, line, share, token)
-
-    def _paint_words(self, painter: QPainter, full: QRect, row: Row) -> None:
-        words = self._part(full, self.name_left(), full.width() - EDGE)
-        if row.type is RowType.NOTE:
-            draw_text(painter, words, row.label, "body", "text3")
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        model = self.model()
+        assert isinstance(model, FacetModel)
+        row, key = model.row_at(index), event.key()
+        forth, back = Qt.Key.Key_Right, Qt.Key.Key_Left
+        if self.isRightToLeft():
+            forth, back = back, forth
+        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        if event.modifiers() == Qt.KeyboardModifier.AltModifier and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            if index.isValid():
+                self.head_moved.emit(index, 1 if key == Qt.Key.Key_Down else -1)
+        elif plain and row is not None and row.type is RowType.NODE and key in (forth, back):
+            if row.is_open is (key == back):  # open and to be closed, or closed and to be opened
+                self.node_opened.emit(index, key == forth)
+            elif key == back:
+                self.setCurrentIndex(model.above(index))
+            elif row.is_open:
+                self.setCurrentIndex(index.siblingAtRow(index.row() + 1))
         else:
-            draw_text(painter, words, row.label, "medium", "accent", elide=Qt.TextElideMode.ElideMiddle)
-
-    def _italic_font(self) -> QFont:
-        if self._italic is None:
-            self._italic = QFont(theme().font("body"))
-            self._italic.setItalic(True)
-        return self._italic
+            super().keyPressEvent(event)
+            return
+        event.accept()
 
 
 class FacetPanel(QWidget):
@@ -325,6 +116,7 @@ class FacetPanel(QWidget):
 
     filter_wanted = Signal(object)  # MetaFilter
     refused = Signal(object)  # the exception, when a value that was chosen can be no condition
+    dead_changed = Signal()  # `dead` is another
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -335,16 +127,21 @@ class FacetPanel(QWidget):
         self._filter = MetaFilter()
         self._wanted: MetaFilter | None = None
         self._key_held: Facet | None = None
-        self._is_counting_all = False
-        self._counting: set[Facet] = set()
+        self._serial = 0
+        self._asked: dict[Facet, str] = {}  # the lane whose answer counts: a later one may be on its way already
+        self._lanes: dict[str, list[Facet]] = {}  # what is being counted
+        self._is_failed = False
+        self._note = ""
+        self._open = set(OPEN_FIRST)
+        self._dead: dict[str, list[str]] = {}
         self._find_edits: dict[Facet, FindEdit] = {}
 
+        self.model = FacetModel(self)
         self.head = PaneHead("Facets", "counted under the filter")
         self.head.add(self._make_sort_button())
         self.head.add(self._make_more_button())
 
-        self.model = FacetModel(self)
-        self.tree = PaneTree()
+        self.tree = FacetTree()
         self.tree.setObjectName("facetTree")
         self.tree.setAccessibleName("Facets")
         self.tree.setHeaderHidden(True)
@@ -361,6 +158,9 @@ class FacetPanel(QWidget):
         column.addWidget(self.banner)
         column.addWidget(self.tree, 1)
 
+        self._opened = QTimer(self)
+        self._opened.setSingleShot(True)
+        self._opened.setInterval(0)
         self._quick = QTimer(self)
         self._quick.setSingleShot(True)
         self._quick.setInterval(QUICK_MS)
@@ -377,13 +177,17 @@ class FacetPanel(QWidget):
         self.tree.row_pointed.connect(self._settle)
         self.tree.menu_wanted.connect(self._on_tree_menu_wanted)
         self.tree.left.connect(self._on_tree_left)
+        self.tree.node_opened.connect(self._on_tree_node_opened)
+        self.tree.head_moved.connect(self._on_tree_head_moved)
         self.tree.expanded.connect(self._on_tree_expanded)
         self.tree.collapsed.connect(self._on_tree_collapsed)
         self.tree.selectionModel().currentChanged.connect(self._on_selection_current_changed)
         self.model.rowsInserted.connect(self._on_model_rows_inserted)
         self.model.rowsRemoved.connect(self._on_model_rows_removed)
+        self.model.rowsMoved.connect(self.tree.scheduleDelayedItemsLayout)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.busy_changed.connect(self._on_jobs_busy_changed)
+        self._opened.timeout.connect(self._on_opened_timeout)
         self._quick.timeout.connect(self._on_quick_timeout)
         self._turn.timeout.connect(self._on_turn_timeout)
         self._bars.valueChanged.connect(self._on_bars_value_changed)
@@ -394,22 +198,35 @@ class FacetPanel(QWidget):
     def _make_sort_button(self) -> QToolButton:
         self.sort_button = self._tool("sortFacetsButton", "sort", "Sort values")
         menu = QMenu(self.sort_button)
+        menu.aboutToShow.connect(lambda: self._fill_sort_menu(menu))
+        self._fill_sort_menu(menu)
+        self.sort_button.setMenu(menu)
+        return self.sort_button
+
+    def _fill_sort_menu(self, menu: QMenu) -> None:
+        menu.clear()
+        self._add_orders(menu, self.model.order, list(Facet))
+
+    def _add_orders(self, menu: QMenu, now: Order | None, facets: list[Facet]) -> None:
         group = QActionGroup(menu)
+        group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
         for order, words in ((Order.COUNT, "By count"), (Order.NAME, "By name")):
             action = menu.addAction(words)
             action.setCheckable(True)
-            action.setChecked(order is Order.COUNT)
-            action.setData(order)
+            action.setChecked(order is now)
             group.addAction(action)
-        group.triggered.connect(self._on_order_triggered)
-        self.sort_button.setMenu(menu)
-        return self.sort_button
+            action.triggered.connect(partial(self._sort, order, facets))
 
     def _make_more_button(self) -> QToolButton:
         self.more_button = self._tool("moreFacetsButton", "more", "More about facets")
         menu = QMenu(self.more_button)
         menu.addAction("Expand all").triggered.connect(self._on_expand_triggered)
         menu.addAction("Collapse all").triggered.connect(self._on_collapse_triggered)
+        menu.addSeparator()
+        self.shown_menu = menu.addMenu("Facets shown")
+        self.shown_menu.aboutToShow.connect(self._fill_shown_menu)
+        self._fill_shown_menu()
+        menu.addAction("Put facets back").triggered.connect(self._on_put_back_triggered)
         menu.addSeparator()
         self.count_all_action = QAction("Count everything", menu)
         self.count_all_action.setEnabled(False)
@@ -437,8 +254,10 @@ class FacetPanel(QWidget):
     def set_engine(self, engine: MemoryEngine | None) -> None:
         """Count on another engine; with None there is nothing to count."""
         self.jobs.cancel()
+        self._lanes.clear()
         self._engine = engine
         self.scan_limit = DEFAULT_SCAN
+        self._is_failed, self._note, self._dead = False, "", {}
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -455,6 +274,7 @@ class FacetPanel(QWidget):
             self._key_held = None
         self._wanted = None
         self._filter = filter
+        self._dead = {}  # not known under this one
         self.scan_limit = DEFAULT_SCAN
         with keeping_place(self.tree):
             self.model.show_filter(filter, self._held())
@@ -464,22 +284,77 @@ class FacetPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Count everything again; the numbers of before stay until then."""
+        """Count again what is open; the numbers of before stay until then. What is closed is counted once it opens."""
         if self._engine is None:
             return
-        limits = {facet: self.model.section(facet).fetched for facet in self.model.facets}
-        for facet in limits:
-            self.jobs.cancel(f"facet:{facet}")
-        self._is_counting_all = True
-        self._start("counts", limits)
+        self.jobs.cancel()
+        self._lanes.clear()
+        self._asked.clear()
+        self._is_failed = False
+        self.model.forget(facet for facet in self.model.arrangement if not self._is_open(facet))
+        self._count([facet for facet in self.model.facets if self._is_open(facet)])
 
     def count_all(self) -> None:
         """Count again and as far as the contract lets a count go."""
         self.scan_limit = MAX_SCAN
+        self._note = ""
+        self.refresh()
+
+    def _on_cancel_wanted(self) -> None:
+        """Stop counting everything; the numbers that are there stay."""
+        self.jobs.cancel()
+        self._lanes.clear()
+        self._asked.clear()
+        self.scan_limit = DEFAULT_SCAN
+        self.model.end_counting()
+        self._say_stopped()
+
+    @property
+    def dead(self) -> dict[str, list[str]]:
+        """By filter field, the chosen values that are known to have no items under the other conditions."""
+        return self._dead
+
+    def state(self) -> str:
+        """How the facets are arranged and which are open, for `restore`."""
+        sections = [self.model.section(facet) for facet in self.model.arrangement]
+        return json.dumps(
+            {
+                "facets": self.model.arrangement,
+                "pinned": sorted(self.model.pinned),
+                "hidden": sorted(self.model.hidden),
+                "open": sorted(self._open),
+                "by_name": [section.facet for section in sections if section.order is Order.NAME],
+                "trees": [section.facet for section in sections if section.is_tree],
+            }
+        )
+
+    def restore(self, state: str) -> None:
+        """Arrange the facets as `state` says; what it says amiss is passed over."""
+        try:
+            held = json.loads(state)
+        except ValueError:
+            return
+        if not isinstance(held, dict):
+            return
+
+        def facets(key: str) -> list[Facet]:
+            named = held.get(key)
+            names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+            return [Facet(name) for name in names if name in list(Facet)]
+
+        self.model.arrange_facets(facets("facets"), facets("pinned"), facets("hidden"))
+        by_name, trees, opened = facets("by_name"), facets("trees"), facets("open")
+        for facet in Facet:
+            self.model.set_order(Order.NAME if facet in by_name else Order.COUNT, [facet])
+            self.model.set_tree(facet, facet in trees)
+        self._open = set(opened)
+        for facet in self.model.facets:
+            self.tree.setExpanded(self.model.facet_index(facet), facet in opened)
         self.refresh()
 
     def reveal(self, facet: Facet) -> None:
-        """Open `facet` and give it the keyboard."""
+        """Open `facet` and give it the keyboard; a hidden one is shown again."""
+        self.model.set_hidden(facet, False)
         head = self.model.facet_index(facet)
         self.tree.expand(head)
         self.tree.setCurrentIndex(head)
@@ -489,52 +364,93 @@ class FacetPanel(QWidget):
 
     async def aclose(self) -> None:
         """End what is running."""
-        for timer in (self._quick, self._turn):
+        for timer in (self._opened, self._quick, self._turn):
             timer.stop()
         self._bars.stop()
         await self.jobs.aclose()
 
     # Counting
 
-    def _start(self, lane: str, limits: dict[Facet, int]) -> None:
+    def _is_open(self, facet: Facet) -> bool:
+        return facet in self._open and facet not in self.model.hidden
+
+    def _count(self, facets: Iterable[Facet]) -> None:
+        """Count `facets`: together those under the same filter, so that one reading counts them; each group appears
+        as it arrives.
+        """
+        groups: dict[Facet | None, list[Facet]] = {}
+        for facet in facets:
+            groups.setdefault(facet if self.model.section(facet).has_condition else None, []).append(facet)
+        for group in groups.values():
+            self._start(group)
+
+    def _start(self, facets: list[Facet]) -> None:
+        """Count `facets` by one call, whatever else is being counted."""
         engine = self._engine
-        assert engine is not None
-        self._counting = set(limits)
+        if engine is None:
+            return
+        self._serial += 1
+        lane = f"counts:{self._serial}"
+        limits = {facet: self.model.section(facet).fetched for facet in facets}
+        self._lanes[lane] = facets
+        self._asked |= dict.fromkeys(facets, lane)
         work = count(engine, self._filter, limits, self.scan_limit)
-        self.jobs.start(lane, work, lambda counted: self._on_counted(engine, lane, counted))
+        self.jobs.start(lane, work, partial(self._on_counted, lane))
         if self.delegate.turn_degrees is not None:
-            self.model.set_counting(limits)
+            self.model.set_counting(facets)
 
-    def _start_one(self, facet: Facet) -> None:
-        """Count one facet again, unless all are being counted: then all begin again, with its new limit."""
-        if self._engine is None:
-            return
-        if self._is_counting_all:
-            self.refresh()
-        else:
-            self._start(f"facet:{facet}", {facet: self.model.section(facet).fetched})
+    def _on_opened_timeout(self) -> None:
+        asked = {facet for lane in self._lanes.values() for facet in lane}
+        opened = [facet for facet in self.model.facets if self._is_open(facet) and facet not in asked]
+        self._count([facet for facet in opened if self.model.section(facet).page is None])
 
-    def _on_counted(self, engine: MemoryEngine, lane: str, counted: Counted) -> None:
-        if engine is not self._engine:
-            return
-        if lane == "counts":
-            self._is_counting_all = False
-            self.banner.clear()
+    def _awaited(self, lane: str) -> set[Facet]:
+        """The facets that no later lane was asked for. The lane itself has ended."""
+        return {facet for facet in self._lanes.pop(lane, []) if self._asked.get(facet) == lane}
+
+    def _on_counted(self, lane: str, counted: Counted) -> None:
+        awaited = self._awaited(lane)
+        pages = {facet: page for facet, page in counted.pages.items() if facet in awaited}
         with keeping_place(self.tree):
-            self.model.show_pages(counted.pages, counted.chosen, self._held())
-            self.model.show_errors(counted.errors)
-        sections = map(self.model.section, self.model.facets)
-        stopped = any(section.page is not None and section.page.truncated for section in sections)
-        self.count_all_action.setEnabled(stopped and self.scan_limit < MAX_SCAN)
+            self.model.show_pages(pages, counted.chosen, self._held())
+            self.model.show_errors({facet: error for facet, error in counted.errors.items() if facet in awaited})
+        if not self._lanes and not self._is_failed:
+            self._say_stopped()
+        self._tell_dead()
         self._move_bars()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        if lane == "counts":
-            self._is_counting_all = False
-            self.model.set_stale()
+        awaited = self._awaited(lane)
+        if len(awaited) == 1 and not isinstance(error, (Unauthorized, Unavailable)):
+            self.model.show_errors(dict.fromkeys(awaited, error))
+        elif awaited:
+            self._is_failed = True
+            self.model.set_stale(awaited)
             self.banner.show_failure(error, self.refresh)
+
+    def _say_stopped(self) -> None:
+        """Say once where counting stopped, if it did, and offer to go on."""
+        pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
+        seen = max((page.total for page in pages if page.truncated), default=None)
+        can_go_on = seen is not None and self.scan_limit < MAX_SCAN
+        self.count_all_action.setEnabled(can_go_on)
+        said = "" if seen is None else f"Counted {number(seen)} of more items"
+        if said and said == self._note:
+            return  # it is still there, or has been dismissed
+        self._note = said
+        if not said:
+            self.banner.clear()
+        elif can_go_on:
+            self.banner.show_note(said, "Count all", self.count_all_action.trigger)
         else:
-            self.model.show_errors({Facet(lane.removeprefix("facet:")): error})
+            self.banner.show_note(said)
+
+    def _tell_dead(self) -> None:
+        dead = {facet.field: self.model.section(facet).dead_values() for facet in self.model.facets}
+        dead = {field: values for field, values in dead.items() if values}
+        if dead != self._dead:
+            self._dead = dead
+            self.dead_changed.emit()
 
     def _on_jobs_busy_changed(self, busy: bool) -> None:
         if busy:
@@ -547,7 +463,11 @@ class FacetPanel(QWidget):
 
     def _on_quick_timeout(self) -> None:
         self.delegate.turn_degrees = 0
-        self.model.set_counting(self._counting)
+        for facets in self._lanes.values():
+            self.model.set_counting(facets)
+        if self.scan_limit == MAX_SCAN and self._lanes:
+            self._note = ""
+            self.banner.show_note("Counting everything…", "Cancel", self._on_cancel_wanted)
         if theme().animation_ms(TURN_MS):
             self._turn.start()
 
@@ -612,22 +532,26 @@ class FacetPanel(QWidget):
         row = self.model.row_at(index)
         if row is None:
             self.tree.setExpanded(self.model.index(index.row(), 0), not self.tree.isExpanded(index))
-        elif row.type is not RowType.VALUE:
+        elif row.type not in CHOICES:
             self._act(index)
         elif self.delegate.box_area(index).contains(at):
             self._toggle(index)
+        elif row.is_open is not None and self.delegate.chevron_area(index).contains(at):
+            self._on_tree_node_opened(index, not row.is_open)
 
     def _on_tree_row_double_clicked(self, index: Index, at: QPoint) -> None:
         row = self.model.row_at(index)
-        if row is not None and row.type is RowType.VALUE:
+        if row is not None and row.type in CHOICES:
             if self.delegate.box_area(index).contains(at):
                 self._toggle(index)
+            elif row.is_open is not None and self.delegate.chevron_area(index).contains(at):
+                self._on_tree_node_opened(index, not row.is_open)
             else:
                 self._narrow(index)
 
     def _on_tree_row_entered(self, index: Index) -> None:
         row = self.model.row_at(index)
-        if row is not None and row.type is RowType.VALUE:
+        if row is not None and row.type in CHOICES:
             self._key_held = self.model.facet_at(index)
             self._narrow(index)
         else:
@@ -635,7 +559,7 @@ class FacetPanel(QWidget):
 
     def _on_tree_row_spaced(self, index: Index) -> None:
         row = self.model.row_at(index)
-        if row is not None and row.type is RowType.VALUE:
+        if row is not None and row.type in CHOICES:
             self._key_held = self.model.facet_at(index)
             self._toggle(index)
         else:
@@ -651,7 +575,7 @@ class FacetPanel(QWidget):
         elif row.type is RowType.FIND and facet in self._find_edits:
             self._find_edits[facet].setFocus(Qt.FocusReason.OtherFocusReason)
         elif row.type is RowType.MORE:
-            self._show_more(facet)
+            self._show_more(facet, row.value)
         elif row.type is RowType.FEWER:
             self.model.show_fewer(facet)
             self.tree.scrollTo(self.model.facet_index(facet))
@@ -660,13 +584,13 @@ class FacetPanel(QWidget):
 
     def _narrow(self, index: Index) -> None:
         facet, row = self.model.facet_at(index), self.model.row_at(index)
-        if facet is not None and row is not None:
-            self._try(facet, narrowed, row.value)
+        if facet is not None and row is not None and row.can_be_chosen:
+            self._try(facet, narrowed, row.wanted)
 
     def _toggle(self, index: Index) -> None:
         facet, row = self.model.facet_at(index), self.model.row_at(index)
-        if facet is not None and row is not None:
-            self._try(facet, toggled, row.value)
+        if facet is not None and row is not None and row.can_be_chosen:
+            self._try(facet, toggled, row.wanted)
 
     def _try(self, facet: Facet, change: Change, value: str) -> None:
         try:
@@ -676,13 +600,15 @@ class FacetPanel(QWidget):
 
     def _on_tree_menu_wanted(self, index: Index, at: QPoint) -> None:
         facet, row = self.model.facet_at(index), self.model.row_at(index)
-        if facet is None or row is None or row.type is not RowType.VALUE:
+        if facet is not None and row is None:
+            self._popup_head_menu(facet, at)
+        if facet is None or row is None or row.type not in CHOICES:
             return
-        value, chosen = row.value, self.model.section(facet).chosen  # the row may be another by the time of the choice
+        value, chosen = row.wanted, self.model.section(facet).chosen  # the row may be another by the time of the choice
         menu = QMenu(self.tree)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         only = menu.addAction("Only this value", lambda: self._choose(facet, narrowed, value))
-        only.setEnabled(chosen != [value])
+        only.setEnabled(chosen != [value] and row.can_be_chosen)
         if row.is_chosen:
             menu.addAction("Remove from the filter", lambda: self._choose(facet, toggled, value))
         elif facet.takes_several:
@@ -691,17 +617,96 @@ class FacetPanel(QWidget):
         menu.addAction("Copy value", lambda: QGuiApplication.clipboard().setText(value))
         menu.popup(at)
 
+    def _popup_head_menu(self, facet: Facet, at: QPoint) -> None:
+        section, model = self.model.section(facet), self.model
+        menu = QMenu(self.tree)
+        menu.setObjectName(f"facetMenu:{facet}")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._add_orders(menu, section.order, [facet])
+        if facet.is_prefix:
+            menu.addSeparator()
+            group = QActionGroup(menu)
+            for is_tree, words in ((False, "As a list"), (True, "As a tree")):
+                action = menu.addAction(words, partial(self._set_tree, facet, is_tree))
+                action.setCheckable(True)
+                action.setChecked(section.is_tree is is_tree)
+                group.addAction(action)
+        menu.addSeparator()
+        is_pinned = facet in model.pinned
+        menu.addAction("Unpin" if is_pinned else "Pin on top", lambda: self._set_pinned(facet, not is_pinned))
+        for step, words, keys in ((-1, "Move up", "Alt+Up"), (1, "Move down", "Alt+Down")):
+            action = menu.addAction(words, partial(self._move, facet, step))
+            action.setShortcut(QKeySequence(keys))  # seen here; the tree itself takes the keys
+            action.setEnabled(model.can_move(facet, step))
+        menu.addAction("Hide", lambda: self._set_hidden(facet, True)).setEnabled(len(model.facets) > 1)
+        menu.popup(at)
+
     def _choose(self, facet: Facet, change: Change, value: str) -> None:
         """As by a key: the facet's rows stay where they are."""
         self._key_held = facet
         self._try(facet, change, value)
 
-    def _show_more(self, facet: Facet) -> None:
-        page = self.model.section(facet).page
+    def _show_more(self, facet: Facet, key: str) -> None:
+        section = self.model.section(facet)
+        fetched = section.fetched
         with keeping_place(self.tree):
-            self.model.show_more(facet)
-        if page is not None and page.more_buckets:
-            self._start_one(facet)
+            self.model.show_more(facet, key)
+        if section.page is not None and section.page.more_buckets and section.fetched > fetched:
+            self._start([facet])
+
+    def _on_tree_node_opened(self, index: Index, is_open: bool) -> None:
+        facet, row = self.model.facet_at(index), self.model.row_at(index)
+        if facet is not None and row is not None:
+            with keeping_place(self.tree):
+                self.model.set_open(facet, row.value, is_open)
+
+    # The arrangement
+
+    def _sort(self, order: Order, facets: Iterable[Facet]) -> None:
+        with keeping_place(self.tree):
+            self.model.set_order(order, facets)
+
+    def _set_tree(self, facet: Facet, is_tree: bool) -> None:
+        section = self.model.section(facet)
+        with keeping_place(self.tree):
+            self.model.set_tree(facet, is_tree)
+        self.tree.expand(self.model.facet_index(facet))
+        if section.page is not None and section.page.more_buckets and len(section.page.buckets) < section.fetched:
+            self._start([facet])
+
+    def _set_pinned(self, facet: Facet, is_pinned: bool) -> None:
+        self.model.set_pinned(facet, is_pinned)
+        self._show_current()
+
+    def _move(self, facet: Facet, step: int) -> None:
+        self.model.move(facet, step)
+        self._show_current()
+
+    def _set_hidden(self, facet: Facet, is_hidden: bool) -> None:
+        self.model.set_hidden(facet, is_hidden)
+
+    def _on_tree_head_moved(self, index: Index, step: int) -> None:
+        facet = self.model.facet_at(index)
+        if facet is not None:
+            self._move(facet, step)
+
+    def _show_current(self) -> None:
+        self.tree.executeDelayedItemsLayout()
+        self.tree.scrollTo(self.tree.currentIndex())
+
+    def _fill_shown_menu(self) -> None:
+        self.shown_menu.clear()
+        for facet in self.model.arrangement:
+            is_shown = facet not in self.model.hidden
+            action = self.shown_menu.addAction(label(WORDS[facet].title))
+            action.setCheckable(True)
+            action.setChecked(is_shown)
+            action.setEnabled(not is_shown or len(self.model.facets) > 1)
+            action.setData(str(facet))
+            action.triggered.connect(lambda checked, facet=facet: self._set_hidden(facet, not checked))
+
+    def _on_put_back_triggered(self) -> None:
+        self.model.arrange_facets(WORDS)
 
     # Sections
 
@@ -714,17 +719,17 @@ class FacetPanel(QWidget):
         for facet in self.model.facets:
             self.tree.collapse(self.model.facet_index(facet))
 
-    def _on_order_triggered(self, action: QAction) -> None:
-        self.model.set_order(action.data())
-
     def _on_tree_expanded(self, index: Index) -> None:
         facet = self.model.facet_at(index)
         if facet is not None:
+            self._open.add(facet)
             self._add_find(facet)
+            self._opened.start()  # those that are opened at once are counted together
 
     def _on_tree_collapsed(self, index: Index) -> None:
         facet = self.model.facet_at(index)
         if facet is not None:
+            self._open.discard(facet)
             self._drop_find(facet)
             self.model.show_fewer(facet)
 
@@ -732,11 +737,18 @@ class FacetPanel(QWidget):
         facet = self.model.facet_at(parent)
         if facet is not None and self.tree.isExpanded(self.model.facet_index(facet)):
             self._add_find(facet)
+        for shown in self.model.facets[first : last + 1] if facet is None else []:
+            if shown in self._open:  # it comes back as it went
+                self.tree.expand(self.model.facet_index(shown))
+                self._on_tree_expanded(self.model.facet_index(shown))
 
     def _on_model_rows_removed(self, parent: Index, first: int, last: int) -> None:
         facet = self.model.facet_at(parent)
         if facet is not None and not self.model.row_index(facet, RowType.FIND).isValid():
             self._find_edits.pop(facet, None)  # the view has dropped it with its row
+        for hidden in self.model.hidden if facet is None else ():
+            self._find_edits.pop(hidden, None)
+            self._asked.pop(hidden, None)
 
     # The find boxes
 
@@ -781,12 +793,16 @@ class FacetPanel(QWidget):
             self.model.set_find(facet, text)
         if text and section.page is not None and section.page.more_buckets and section.fetched < MAX_BUCKETS:
             self.model.fetch_all(facet)
-            self._start_one(facet)
+            self._start([facet])
 
     def _on_find_stepped(self, facet: Facet, step: int) -> None:
         """Leave the find box for the row above or below it."""
         find = self.model.row_index(facet, RowType.FIND)
-        index = find.siblingAtRow(find.row() + 1) if step > 0 else self.model.facet_index(facet)
+        index = self.model.facet_index(facet)
+        if step > 0:
+            below = self.model.row_at(find.siblingAtRow(find.row() + 1))
+            is_columns = below is not None and below.type is RowType.COLUMNS
+            index = find.siblingAtRow(find.row() + 1 + is_columns)
         self.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         if index.isValid():
             self.tree.setCurrentIndex(index)

@@ -129,6 +129,7 @@ class ItemList(QWidget):
     current_left = Signal(bool)  # the current item is no longer among the rows; False: it is again
     edit_connection_wanted = Signal()
     import_wanted = Signal()
+    refresh_wanted = Signal()
     failed = Signal(object)  # an exception
     busy_changed = Signal(bool)
 
@@ -170,6 +171,10 @@ class ItemList(QWidget):
         self.count_all_button = QPushButton("Count all")
         self.count_all_button.setObjectName("countAllButton")
         self.count_all_button.setProperty("kind", "link")
+        self.news_button = QPushButton()  # in the head: beside the rows, which it must not move
+        self.news_button.setObjectName("newsButton")
+        self.news_button.setProperty("kind", "link")
+        self.news_button.hide()
         self.head = QFrame()
         self.head.setProperty("surface", "base")
         self.head.setMinimumHeight(theme().row_height("listHead"))
@@ -179,6 +184,7 @@ class ItemList(QWidget):
         row.addWidget(self.count_label)
         row.addWidget(self.count_all_button)
         row.addWidget(self.aside_label, 1)
+        row.addWidget(self.news_button)
 
         self.busy_line = BusyLine()
         self.banner = Banner()
@@ -250,6 +256,7 @@ class ItemList(QWidget):
         self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.horizontalHeader().customContextMenuRequested.connect(self._on_head_menu_requested)
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
+        self.news_button.clicked.connect(self.refresh_wanted)
         self.go_on_button.clicked.connect(self.model.go_on)
         self.load_more_button.clicked.connect(self._on_load_more_button_clicked)
         self.loading.cancel_wanted.connect(self._on_loading_cancel_wanted)
@@ -310,6 +317,20 @@ class ItemList(QWidget):
             self.health_banner.clear()
         else:
             self.health_banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
+
+    def show_news(self, words: str) -> None:
+        """Offer to read again, since what is shown changed elsewhere; the rows stay. "" takes the offer back."""
+        self.news_button.setText(f"{words}: refresh" if words else "")
+        if words:
+            self.news_button.setToolTip(
+                f"What is shown was read at {self._read_at:%H:%M:%S}. Press to read it again." if self._read_at else ""
+            )
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.news_button.text()))
+        self.news_button.setVisible(bool(words))
+
+    def put_under_head(self, widget: QWidget) -> None:
+        """Show something of another's between the count and the rows."""
+        self._column.insertWidget(self._column.indexOf(self.busy_line) + 1, widget)
 
     def set_column_shown(self, column: Column, shown: bool) -> None:
         """Show or hide a column by hand, which a narrow window then leaves as it is."""

@@ -27,20 +27,35 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.contract import EngineHealth, Facet, ItemId, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError
+from explorer.contract import (
+    EngineHealth,
+    Facet,
+    FetchMode,
+    GetRequest,
+    Hit,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Reach,
+    TinyMemoryError,
+)
 from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
-from explorer.ui.conditions import QUERY, conditions, facet_of, with_value, without
+from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.facets import FacetPanel
 from explorer.ui.items import ItemList
 from explorer.ui.jobs import Jobs
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.theme import Mode, theme
+from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.viewer import ItemViewer
+from explorer.ui.viewer_parts.why import Question
+from explorer.ui.watch import News, Watch
 
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
@@ -92,9 +107,12 @@ class MainWindow(QMainWindow):
         self.error_banner.setObjectName("errorBanner")
         self.namespaces = NamespacePanel()
         self.facets = FacetPanel()
+        self.timeline = TimelineView(zone=self._zone)
         self.items = ItemList(zone=self._zone)
+        self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
-        self._panels: list[Panel] = [self.namespaces, self.facets, self.items, self.viewer]
+        self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
+        self.watch = Watch(self)
 
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
@@ -244,17 +262,23 @@ class MainWindow(QMainWindow):
         self.chip_bar.clear_wanted.connect(self._clear)
         self.facets.filter_wanted.connect(self.go_to_filter)
         self.facets.refused.connect(self.show_exception)
+        self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.timeline.filter_wanted.connect(self.go_to_filter)
+        self.watch.changed.connect(self._on_watch_changed)
+        self.watch.answering.connect(self._ask_health)
         self.items.item_selected.connect(self.viewer.show_hit)
         self.items.item_activated.connect(self._on_items_item_activated)
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
+        self.items.refresh_wanted.connect(self.refresh)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -288,6 +312,8 @@ class MainWindow(QMainWindow):
             self.facets.sort_button,
             self.facets.more_button,
             self.facets.tree,
+            self.items.news_button,
+            self.timeline,
             self.items.view,
             self.viewer.header,
             self.viewer,
@@ -328,7 +354,7 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
         self._show_lock(is_read_only)
         self.read_only_button.setEnabled(engine is not None and can_lock)
@@ -382,7 +408,8 @@ class MainWindow(QMainWindow):
     def refresh(self) -> None:
         """Read again what is shown."""
         self.error_banner.clear()
-        for panel in (self.namespaces, self.facets, self.items, self.viewer):
+        self._watch_from_now()
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
         self._ask_health()
 
@@ -392,15 +419,23 @@ class MainWindow(QMainWindow):
         self.forward_action.setEnabled(self.trail.can_go_forward)
         self.clear_action.setEnabled(view != View())
         self.search_box.show_search(view.query, view.mode)
-        found = conditions(view.filter, self._zone, view.query)
-        self.chip_bar.show_chips([Chip(one.field, one.words, one.value) for one in found])
+        self._watch_from_now()
         self.namespaces.show_filter(view.filter)
         self.facets.show_filter(view.filter)
+        self.timeline.show_filter(view.filter)
+        found = self._show_chips()
         mode = view.mode if view.query else None
-        for panel in (self.namespaces, self.facets):
+        for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
+        self.viewer.set_question(Question(view.filter, view.query, mode))
         self.items.show_filter(view.filter, view.query, mode, found)
+
+    def _show_chips(self) -> list[Condition]:
+        view = self.trail.current
+        found = conditions(view.filter, self._zone, view.query, self.facets.dead)
+        self.chip_bar.show_chips([Chip(one.field, one.words, one.value, one.is_dead, one.note) for one in found])
+        return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
@@ -415,7 +450,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_activated(self, field: str) -> None:
         facet = facet_of(field)
         if field == QUERY:
-            self._on_find_action_triggered()
+            self._focus_search()
         elif facet is Facet.NAMESPACE:
             self.namespaces.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         elif facet is not None:
@@ -425,6 +460,13 @@ class MainWindow(QMainWindow):
         if isinstance(value, Namespace):
             value = Reach.exact(value)
         self.go_to_filter(with_value(self.trail.current.filter, field, value))
+
+    def _on_viewer_similar_wanted(self, query: str) -> None:
+        modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
+        by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
+        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        if self.trail.go(view, is_typed=False):
+            self._show_view()
 
     def _on_items_item_activated(self, hit: object) -> None:
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -440,6 +482,28 @@ class MainWindow(QMainWindow):
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)
 
+    # What others change meanwhile
+
+    def _watch_from_now(self) -> None:
+        """What is about to be read is the state from which on changes are news."""
+        self.items.show_news("")
+        self.watch.begin(self._engine, self.trail.current.filter)
+
+    def _on_watch_changed(self, found: News) -> None:
+        self.items.show_news(
+            "Another memory is in this place" if found.is_other else news.changes(found.new, found.gone)
+        )
+        hit = self.viewer.hit
+        if hit is not None and self._engine is not None:
+            req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
+            self.jobs.start("open item", self._engine.get(req), lambda kept: self._on_open_item(hit, kept))
+
+    def _on_open_item(self, hit: Hit, kept: list[Hit]) -> None:
+        if not kept and self.viewer.hit is not None and self.viewer.hit.id == hit.id:
+            self.viewer.banner.show_note(
+                "This item is no longer stored. What was read of it stays until you leave it.", icon="warning"
+            )
+
     def _clear(self) -> None:
         self.go(View())
 
@@ -452,6 +516,13 @@ class MainWindow(QMainWindow):
         self._show_view()
 
     def _on_find_action_triggered(self) -> None:
+        focus: QWidget | None = self.focusWidget()
+        if focus is not None and (_holds(self.viewer, focus) or _holds(self.viewer.header, focus)):
+            self.viewer.open_find()
+        else:
+            self._focus_search()
+
+    def _focus_search(self) -> None:
         self.search_box.search_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search_box.search_edit.selectAll()
 
@@ -487,7 +558,7 @@ class MainWindow(QMainWindow):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane == "health" and isinstance(error, TinyMemoryError):
             self._on_health(EngineHealth.down(error.text))
-        else:
+        elif lane != "open item" or not isinstance(error, TinyMemoryError):  # of no answer the health tells
             self.show_exception(error)
 
     def _on_read_only_button_clicked(self, is_wanted: bool) -> None:
@@ -508,6 +579,9 @@ class MainWindow(QMainWindow):
         """Put the window as it was left; the first time, as the design has it."""
         geometry = self._settings.value("geometry") if self._settings is not None else None
         state = self._settings.value("state") if self._settings is not None else None
+        facets = self._settings.value("facets") if self._settings is not None else None
+        if isinstance(facets, str):
+            self.facets.restore(facets)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
                 self._has_own_layout = True
@@ -562,12 +636,14 @@ class MainWindow(QMainWindow):
         if self._settings is not None and self.isVisible():
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+            self._settings.setValue("facets", self.facets.state())
         self.hide()
 
     async def aclose(self) -> None:
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
         self.leave()
+        await self.watch.aclose()
         for panel in self._panels:
             await panel.aclose()
         await self.jobs.aclose()

@@ -15,7 +15,7 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.transfer import FileError
-from explorer.ui.text import shown
+from explorer.ui.text import number, shown
 
 _MAX_CHARS = 600
 _OPENINGS: dict[type[TinyMemoryError], str] = {
@@ -47,3 +47,8 @@ def details(error: BaseException) -> str:
 def may_pass(error: BaseException) -> bool:
     """Whether the same call may succeed later, so that Retry is worth a button."""
     return not isinstance(error, (Unauthorized, Unsupported, InvalidRequest))
+
+
+def changes(new: int, gone: int) -> str:
+    """What others did to the items of a list: `3 new, 1 gone`; empty where nothing came or went."""
+    return ", ".join(f"{number(n)} {word}" for n, word in ((new, "new"), (gone, "gone")) if n)

@@ -35,12 +35,12 @@ class Trail:
     def can_go_forward(self) -> bool:
         return self._at < len(self._views) - 1
 
-    def go(self, view: View) -> bool:
-        """Step to `view`; False where it is the current one already."""
+    def go(self, view: View, *, is_typed: bool = True) -> bool:
+        """Step to `view`; False where it is the current one already. `is_typed`: its query may go on with the last."""
         if view == self.current:
             return False
         before = self._views[self._at - 1] if self._at else None
-        if _is_typing_on(self.current, view, before):
+        if is_typed and _is_typing_on(self.current, view, before):
             self._views[self._at :] = [view]
         else:
             self._views[self._at + 1 :] = [view]

@@ -13,10 +13,10 @@ from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
 from explorer.transfer import (
     BadLine,
     ExportProgress,
-    FileError,
     ImportProgress,
     export_jsonl,
     import_jsonl,
+    refuse_memory,
     sandbox_roots,
 )
 from explorer.ui import news, text
@@ -139,8 +139,7 @@ class Transfers:
         )
         if path is None:
             return
-        if self.memory_path is not None and await asyncio.to_thread(_is_one_file, path, self.memory_path):
-            raise FileError(f"{path} is the memory that is open; choose another name")
+        await asyncio.to_thread(refuse_memory, path, self.memory_path)
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
             self.window, f"{text.shown(path.name)} is there already", "The export takes its place.", "Replace it"
         ):
@@ -165,7 +164,3 @@ class Transfers:
             self.window.show_error(said, "\n".join(incomplete))
         else:
             self.window.error_banner.show_note(said)
-
-
-def _is_one_file(one: Path, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

@@ -9,10 +9,20 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from itertools import accumulate
 
-from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QFocusEvent, QGuiApplication
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import (
+    QAction,
+    QDesktopServices,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
@@ -54,25 +64,29 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
-from explorer.ui.text import NO_BREAK, number, size
+from explorer.ui.text import NO_BREAK, number, size, tip
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, turn_words
-from explorer.ui.viewer_parts.found import mark_found, pattern_of
-from explorer.ui.viewer_parts.ink import Ink, Steps, end_of, has_long_line
+from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
+from explorer.ui.viewer_parts.find_bar import FindBar
+from explorer.ui.viewer_parts.found import Spans, mark_found, mark_spans, pattern_of, raw_text, spans_of
+from explorer.ui.viewer_parts.ink import MAX_LINE, UNWRAPPED_LINE, Ink, Steps, end_of, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
+from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, GrowingReader, PlainReader, Reader
-from explorer.ui.viewer_parts.thread import find_conversation, first_turn
+from explorer.ui.viewer_parts.thread import find_conversation, find_whole, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
+from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
+from explorer.ui.viewer_parts.why_view import WhyView
 from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_plain, write_turns
 
-READ, RAW, METADATA = "Read", "Raw", "Metadata"
+READ, RAW, METADATA, WHY = "Read", "Raw", "Metadata", "Why"
 LOAD, STOP = "Load the rest", "Stop"
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
-NOW_S = 0.1  # at most, whatever the characters cost: a cell of a table is dear
+NOW_S = 0.03  # at most, whatever the characters cost: a cell of a table is dear
 FIRST_CHARS = 64_000  # written without being asked for
 FIRST_TURNS = 200
 TURN_S = 0.006  # of writing between two turns of the window
@@ -184,6 +198,7 @@ class ItemViewer(QWidget):
     """
 
     filter_wanted = Signal(str, object)  # a field of MetaFilter, and one value of the item for it
+    similar_wanted = Signal(str)  # the query that looks for items like this one
     failed = Signal(object)  # an exception
 
     def __init__(self, parent: QWidget | None = None, zone: tzinfo | None = None) -> None:
@@ -198,8 +213,13 @@ class ItemViewer(QWidget):
         self._loaded: Loaded | None = None
         self._origin: Hit | None = None  # the learning whose conversation is read
         self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
+        self._piece: re.Pattern[str] | None = None  # the beginning of the piece that was found of this document
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
+        self._question = Question()
+        self._spans: list[Spans] = []  # of what the find bar looks for, in each text of the page
+        self._current = 0  # among all of them
+        self._finds_from_here = False  # the current one is to be the first that is seen
         self._is_arriving = False  # at an item, and the place in it for which it was opened is not on screen yet
         self._takes_focus = False  # the page that comes next: the one before had it
         self._is_listed = True
@@ -222,11 +242,27 @@ class ItemViewer(QWidget):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
         self.card.conversation_wanted.connect(self._find_conversation)
+        self.whole_button.clicked.connect(self._find_whole)
         self.back_button.clicked.connect(self._on_back_button_clicked)
         for each in (self.read_view, self.plain_view, self.raw_view, self.card.statement, self.card.evidence):
             each.copy_id = self.copy_id
         for reader in (self.read_view, self.card.statement, self.card.evidence):
             reader.link_wanted.connect(self._on_link_wanted)
+        self.similar_action.triggered.connect(self._on_similar_action_triggered)
+        self.find_action.triggered.connect(self.open_find)
+        self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
+        self.find_bar.step_wanted.connect(self.find_step)
+        self.find_bar.closed.connect(self.close_find)
+        for key, step in ((Qt.Key.Key_F3, 1), (Qt.Key.Key_F3 | Qt.Modifier.SHIFT, -1)):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(partial(self.find_step, step))
+        self._marking = QTimer(self)  # marks go with what is seen, once scrolling leaves time for it
+        self._marking.setSingleShot(True)
+        self._marking.setInterval(0)
+        self._marking.timeout.connect(self._mark_spans)
+        for view in (self.read_view, self.plain_view, self.raw_view):
+            view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         theme().changed.connect(self._on_theme_changed)
         self._show_nothing()
 
@@ -236,8 +272,19 @@ class ItemViewer(QWidget):
         label = QLabel("Item")
         label.setProperty("textRole", "smallStrong")
         label.setProperty("tone", "text2")
-        self.segments = Segments([READ, RAW, METADATA])
+        self.segments = Segments([READ, RAW, METADATA, WHY])
         self.segments.setObjectName("viewerSegments")
+        self.similar_action = QAction("More like this", self)
+        icons.keep(self.similar_action, "similar")
+        self.find_action = QAction("Find in item", self)
+        icons.keep(self.find_action, "search")
+        self.find_action.setShortcut(QKeySequence("Ctrl+F"))  # said, and handled by the window: elsewhere it searches
+        self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.similar_button = QToolButton()
+        self.similar_button.setObjectName("similarButton")
+        self.similar_button.setDefaultAction(self.similar_action)
+        self.similar_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.similar_button.setAccessibleName("More like this")
         self.copy_button = QToolButton()
         self.copy_button.setObjectName("copyButton")
         self.copy_button.setAccessibleName("Copy the item")
@@ -249,13 +296,24 @@ class ItemViewer(QWidget):
         menu.addAction("Copy as JSON", self.copy_json)
         menu.addAction("Copy id", self.copy_id)
         self.copy_button.setMenu(menu)
+        self.more_button = QToolButton()
+        self.more_button.setObjectName("viewerMoreButton")
+        self.more_button.setAccessibleName("More for this item")
+        self.more_button.setToolTip("More for this item")
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.more_button, "more")
+        menu = QMenu(self.more_button)
+        menu.addActions([self.find_action, self.similar_action])
+        self.more_button.setMenu(menu)
         row = QHBoxLayout(self.header)
         row.setContentsMargins(12, 0, 8, 0)
         row.setSpacing(6)
         row.addWidget(label)
         row.addWidget(self.segments)
         row.addStretch(1)
-        row.addWidget(self.copy_button)
+        for button in (self.similar_button, self.copy_button, self.more_button):
+            row.addWidget(button)
+        self.header.spare = [label, self.similar_button]
 
     def _build_body(self) -> None:
         self.banner = Banner()
@@ -269,6 +327,16 @@ class ItemViewer(QWidget):
         self.listed_label.setProperty("tone", "caution")
         self.listed_label.setProperty("textRole", "small")
         self.listed_label.setToolTip("The list's filter or search does not admit this item, or no longer does.")
+        self.piece_label = QLabel()
+        self.piece_label.setObjectName("pieceLabel")
+        self.piece_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.piece_label.setProperty("tone", "text2")
+        self.piece_label.setProperty("textRole", "small")
+        self.piece_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.whole_button = QPushButton("Open the whole")
+        self.whole_button.setObjectName("wholeButton")
+        self.whole_button.setProperty("kind", "link")
+        self.whole_button.setToolTip("Read the whole conversation here, at these turns")
         self.place_row = QFrame()
         self.place_row.setProperty("surface", "head")
         row = QHBoxLayout(self.place_row)
@@ -276,7 +344,8 @@ class ItemViewer(QWidget):
         row.addWidget(self.back_button)
         row.addSpacing(6)
         row.addWidget(self.listed_label)
-        row.addStretch(1)
+        row.addWidget(self.piece_label, 1)
+        row.addWidget(self.whole_button)
         self.title = TitleBlock()
         self.confidence_row = ConfidenceRow()
         self.pairs = PairGrid()
@@ -284,6 +353,8 @@ class ItemViewer(QWidget):
         column = QVBoxLayout(self.pairs_box)
         column.setContentsMargins(16 - RING, 8, 16 - RING, 0)
         column.addWidget(self.pairs)
+        self.find_bar = FindBar()
+        self.find_bar.hide()
         self.head = QFrame()
         self.head.setProperty("surface", "head")
         column = QVBoxLayout(self.head)
@@ -311,11 +382,12 @@ class ItemViewer(QWidget):
         self.metadata_view.setFrameShape(QFrame.Shape.NoFrame)
         self.metadata_view.setWidgetResizable(True)
         self.metadata_view.setWidget(page)
+        self.why_view = WhyView()
         self.pages = QStackedWidget()
         self.blank = QWidget()  # until the text is here: the old one must not stand under the new title
         self.pages.addWidget(self.blank)
         ring = PageRing(self.pages)
-        for each in (self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view):
+        for each in (self.read_view, self.plain_view, self.card, self.raw_view, self.metadata_view, self.why_view):
             self.pages.addWidget(each)
             ring.watch(each)
 
@@ -343,6 +415,7 @@ class ItemViewer(QWidget):
         column.addWidget(self.place_row)
         column.addWidget(self.banner)
         column.addWidget(self.head)
+        column.addWidget(self.find_bar)
         column.addWidget(self.pages, 1)
         column.addWidget(self.foot)
         self.empty = EmptyState()
@@ -359,6 +432,15 @@ class ItemViewer(QWidget):
         """Show nothing, and read from another engine from now on."""
         self._engine = engine
         self.show_hit(None)
+
+    def _enable_actions(self) -> None:
+        has_item = self._hit is not None
+        can_search = self._engine is not None and bool(self._engine.descriptor().fetch_modes)
+        self.copy_button.setEnabled(has_item)
+        self.more_button.setEnabled(has_item)
+        self.similar_action.setEnabled(has_item and can_search)
+        refused = "This engine declares no search" if self._engine is not None and not can_search else ""
+        self.similar_action.setToolTip(refused or "Search for items like this one, by its text")
 
     def show_hit(self, hit: Hit | None) -> None:
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
@@ -380,7 +462,7 @@ class ItemViewer(QWidget):
             self.segments.button(self.segments.choice).setFocus(Qt.FocusReason.OtherFocusReason)
         self._hit = hit
         self._loaded = None
-        self._is_arriving = True
+        self._is_arriving = self._finds_from_here = True
         self._forget_pages()
         self._show_place()
         if hit is None:
@@ -388,7 +470,7 @@ class ItemViewer(QWidget):
             return
         self.empty.hide()
         self.content.show()
-        self.copy_button.setEnabled(True)
+        self._enable_actions()
         self._show_head()
         self._show_foot()
         if self._engine is None:
@@ -407,6 +489,15 @@ class ItemViewer(QWidget):
         self.title.mark_found(self._found)
         self._mark_found()
 
+    def set_question(self, question: Question) -> None:
+        """What the list shows, of which the Why page tells the item's place."""
+        if question == self._question:
+            return
+        self._question = question
+        self._pages.pop(WHY, None)
+        if self.segments.choice == WHY:
+            self._show_page()
+
     def show_listed(self, is_listed: bool) -> None:
         """Say whether the item that was shown last is one of the list; until told otherwise it is."""
         self._is_listed = is_listed
@@ -415,8 +506,27 @@ class ItemViewer(QWidget):
     def _show_place(self) -> None:
         """Where the item stands: beside the list, or behind a learning."""
         self.back_button.setVisible(self._origin is not None)
+        is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
+        self.back_button.setText("Back to the part" if is_part else "Back to the learning")
         self.listed_label.setVisible(self._origin is None and not self._is_listed)
-        self.place_row.setVisible(self._origin is not None or not self._is_listed)
+        words, can_open = self._piece_words()
+        self.piece_label.setText(words)
+        self.piece_label.setToolTip(tip(words))
+        self.whole_button.setVisible(can_open)
+        self.place_row.setVisible(self._origin is not None or not self._is_listed or bool(words))
+
+    def _piece_words(self) -> tuple[str, bool]:
+        """Of what the item is a piece, and whether the whole can be asked for."""
+        hit, asked = self._hit, self._asked
+        if hit is None:
+            return "", False
+        if hit.kind is ItemKind.CONVERSATION and hit.meta.turns is not None and self._origin is None:
+            plural = "" if hit.meta.turns.first == hit.meta.turns.last else "s"
+            return f"Turn{plural} {turn_words(hit.meta.turns)} of a thread", hit.meta.thread_id is not None
+        is_whole = self.item is not None
+        if asked is None or asked.id != hit.id or not (words := piece_words(asked, hit if is_whole else None)):
+            return "", False
+        return (f"Found in {words}; this is the whole" if is_whole else f"A piece: {words}"), False
 
     async def aclose(self) -> None:
         """End every call."""
@@ -451,6 +561,10 @@ class ItemViewer(QWidget):
     def copy_id(self) -> None:
         QGuiApplication.clipboard().setText(self._hit.id if self._hit else "")
 
+    def _on_similar_action_triggered(self) -> None:
+        if self._hit is not None and (query := similar_query(self._hit.text)):
+            self.similar_wanted.emit(query)
+
     # Loading
 
     def _on_loaded(self, loaded: Loaded) -> None:
@@ -458,6 +572,11 @@ class ItemViewer(QWidget):
         self._loaded = loaded
         self._hit = loaded.hit or self._hit
         self._is_arriving = True
+        asked = self._asked
+        self._piece = None
+        if loaded.item is not None and loaded.hit is not None and asked is not None and asked.id == loaded.hit.id:
+            self._piece = piece_start(asked, loaded.hit) if piece_words(asked, loaded.hit) else None
+        self._show_place()
         if loaded.is_gone:
             self.banner.show_note("This item is no longer stored.", icon="warning")
         self._forget_pages()
@@ -465,8 +584,11 @@ class ItemViewer(QWidget):
         self._show_page()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._show_provisional()
-        again = self._find_conversation if lane == "thread" else self.refresh
+        if lane != "why":  # which would only be asked, and fail, again
+            self._show_provisional()
+        is_part = self._hit is not None and self._hit.kind is ItemKind.CONVERSATION
+        find = self._find_whole if is_part else self._find_conversation
+        again = find if lane == "thread" else self.refresh
         self.banner.show_error(sentence(error), details(error), again if may_pass(error) else None)
         self.failed.emit(error)
 
@@ -484,11 +606,20 @@ class ItemViewer(QWidget):
             work = find_conversation(self._engine, hit)
             self.jobs.start("thread", work, lambda found: self._on_conversation_found(hit, found))
 
-    def _on_conversation_found(self, learning: Hit, found: Hit | None) -> None:
+    def _find_whole(self) -> None:
+        hit = self._hit
+        if self._engine is not None and hit is not None:
+            work = find_whole(self._engine, hit)
+            self.jobs.start("thread", work, lambda found: self._on_conversation_found(hit, found))
+
+    def _on_conversation_found(self, origin: Hit, found: Hit | None) -> None:
         if found is None:
-            self.banner.show_note("No conversation of this thread is stored.", icon="warning")
+            whole = (
+                "No more of this thread" if origin.kind is ItemKind.CONVERSATION else "No conversation of this thread"
+            )
+            self.banner.show_note(f"{whole} is stored.", icon="warning")
             return
-        self._origin, self._turns = learning, learning.meta.turns
+        self._origin, self._turns = origin, origin.meta.turns
         self._show(found)
 
     def _on_back_button_clicked(self) -> None:
@@ -501,27 +632,39 @@ class ItemViewer(QWidget):
     def _on_segments_chosen(self, choice: str) -> None:
         if self._hit is not None:
             self._stop_writing()
+            if self.is_finding and not self._can_find():
+                self.close_find()
             self._show_head()
             self._show_page()
+            if self.is_finding:
+                self._finds_from_here = True
+                self._find()
 
     def _show_nothing(self) -> None:
         self.content.hide()
         self.empty.show_state("eye", "No item is selected.", "")
         self.empty.show()
-        self.copy_button.setEnabled(False)
+        self._enable_actions()
 
     def _forget_pages(self) -> None:
         self._stop_writing()
         self._pages.clear()
         self._writings.clear()
+        self._spans = []
         self._show_blank()
 
     def _stop_writing(self) -> None:
-        for lane in ("first", "rest", "raw", "fingerprint"):
+        for lane in ("first", "rest", "raw", "fingerprint", "why", "find"):
             self.jobs.cancel(lane)
 
     def _show_blank(self) -> None:
         self.pages.setCurrentWidget(self.blank)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.is_finding:
+            self.close_find()
+        else:
+            super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The focus goes to the page, or where none is seen to the chosen segment."""
@@ -561,6 +704,8 @@ class ItemViewer(QWidget):
             self.jobs.start("raw", asyncio.to_thread(_raw, self.item or hit), self._on_raw)
         elif choice == METADATA:
             self._show_metadata(hit)
+        elif choice == WHY:
+            self._ask_why(hit)
         else:
             self._read(hit, self.item)
         self._show_foot()
@@ -610,7 +755,8 @@ class ItemViewer(QWidget):
         self._begin(READ, self.read_view, Writing(steps, total, words), budget)
 
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
-        with_statement = self.title.is_cut or self.title.text != hit.text
+        # What the bar looks for is counted in the texts, so that while it is open the statement is one of them.
+        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding
         steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
 
@@ -659,7 +805,8 @@ class ItemViewer(QWidget):
         if is_long is None:
             is_long = has_long_line(text)
         view.start(role, wraps=not is_long)
-        steps = write_plain(end_of(view.document()), text, role, "text", Ink())
+        limit = UNWRAPPED_LINE if is_long else MAX_LINE
+        steps = write_plain(end_of(view.document()), text, role, "text", Ink(), limit)
         notes = [part for part in (note, LONG_LINE_NOTE if is_long else "") if part]
 
         def words(written: int, total: int) -> str:
@@ -689,6 +836,18 @@ class ItemViewer(QWidget):
         self._has_fingerprint = False
         self.jobs.start("fingerprint", asyncio.to_thread(item.fingerprint), on_made)
 
+    def _ask_why(self, hit: Hit) -> None:
+        self._show_blank()
+        if self._engine is None:
+            return
+        question = self._question
+
+        def on_answer(answer: Answer) -> None:
+            self.why_view.show_reason(reason_of(hit, question, answer, self._zone))
+            self._use(WHY, self.why_view)
+
+        self.jobs.start("why", ask_why(self._engine, question, hit.id), on_answer)
+
     # Long texts
 
     def _begin(self, choice: str, page: QWidget, writing: Writing, budget: int) -> None:
@@ -710,13 +869,17 @@ class ItemViewer(QWidget):
 
     def _mark_found(self) -> list[tuple[Reader | PlainReader, int]]:
         """Mark the words of the search in what is written of the text; in each of its parts the place of the first."""
-        page = self._pages.get(READ)
-        parts: list[Reader | PlainReader] = []
+        found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
+        if self.is_finding:
+            self._find()  # its marks take the place of the search's
+        return found
+
+    def _texts(self, choice: str) -> list[Reader | PlainReader]:
+        """The texts of a segment's page, once it is made."""
+        page = self._pages.get(choice)
         if page is self.card:
-            parts = [self.card.statement, self.card.evidence]
-        elif isinstance(page, (Reader, PlainReader)):
-            parts = [page]
-        return [(part, at) for part in parts if (at := mark_found(part, self._found)) is not None]
+            return [self.card.statement, self.card.evidence]
+        return [page] if isinstance(page, (Reader, PlainReader)) else []
 
     def _arrive(self, found: list[tuple[Reader | PlainReader, int]]) -> None:
         """Go to the place for which the item was opened, once it is written, unless the reader has scrolled by then."""
@@ -730,6 +893,12 @@ class ItemViewer(QWidget):
             if page is self.read_view and 0 <= at < len(self._places.starts):
                 self.read_view.go_to(self._places.starts[at])
                 self._is_arriving = False
+        elif self._piece is not None and (start := self._piece_at(page)) is not None:
+            start[0].go_to(start[1])
+            self._is_arriving = False
+        elif self._piece is not None and READ in self._writings and self._writings[READ].is_partial:
+            if not self._is_loading_rest:
+                self._load_rest()
         elif found:
             part, at = found[0]
             if isinstance(part, GrowingReader):
@@ -737,6 +906,141 @@ class ItemViewer(QWidget):
             else:
                 part.reveal(at)
             self._is_arriving = False
+
+    # Finding
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the find bar is open."""
+        return not self.find_bar.isHidden()
+
+    def open_find(self) -> None:
+        """Look for words in what is read; pages that are no text give way to the one that is."""
+        if self._hit is None:
+            return
+        if not self._can_find():
+            self.segments.set_choice(READ)
+            self._on_segments_chosen(READ)
+        self.find_bar.show()
+        if self._pages.get(READ) is self.card and self.card.statement_box.isHidden():
+            del self._pages[READ]
+            self._show_page()
+        self.find_bar.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.find_bar.edit.selectAll()
+        if self.find_bar.edit.text():
+            self._on_find_bar_words_changed()
+
+    def close_find(self) -> None:
+        """Put the search's own marks back; the keyboard goes to the text."""
+        had_focus = self.find_bar.isAncestorOf(QApplication.focusWidget() or self)
+        self.find_bar.hide()
+        self.jobs.cancel("find")
+        self._spans = []
+        for part in self._texts(RAW):
+            mark_spans(part, Spans())
+        self._mark_found()
+        if had_focus:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def find_step(self, step: int) -> None:
+        """Go to the next one, or with -1 to the one before; from either end on to the other."""
+        if not self.is_finding:
+            self.open_find()
+            return
+        self._load_for_find()
+        if total := sum(map(len, self._spans)):
+            self._current = (self._current + step) % total
+            self._show_current()
+
+    def _can_find(self) -> bool:
+        return self.segments.choice in (READ, RAW)
+
+    def _on_find_bar_words_changed(self) -> None:
+        self._finds_from_here = True
+        self._find()
+        self._load_for_find()
+
+    def _load_for_find(self) -> None:
+        """What is not there yet is loaded: words are looked for in all of the item."""
+        writing = self._writings.get(self.segments.choice)
+        if self.find_bar.edit.text() and writing is not None and writing.is_partial and not self._is_loading_rest:
+            self._load_rest()
+
+    def _find(self) -> None:
+        """Look for the bar's words in what is written of the page."""
+        parts = self._texts(self.segments.choice)
+        words = self.find_bar.edit.text()
+        if not words or not parts:
+            self.jobs.cancel("find")
+            self._on_found(parts, [Spans() for _ in parts])
+            return
+        pattern = re.compile(re.escape(words), re.IGNORECASE)
+
+        async def look() -> list[Spans]:
+            texts = [await raw_text(part) for part in parts]
+            return await asyncio.to_thread(lambda: [text.spans_of(pattern) for text in texts])
+
+        self.jobs.start("find", look(), partial(self._on_found, parts))
+
+    def _on_found(self, parts: list[Reader | PlainReader], spans: list[Spans]) -> None:
+        self._spans = spans
+        total = sum(map(len, spans))
+        if self._finds_from_here and total:
+            self._current = self._first_seen(parts)
+            self._finds_from_here = False
+            self._show_current()
+        else:
+            self._current = min(self._current, max(0, total - 1))
+            self._mark_spans()
+            self._show_find_count()
+
+    def _first_seen(self, parts: list[Reader | PlainReader]) -> int:
+        """The number of the first one that is not above what is seen."""
+        view, spans = parts[0], self._spans[0]
+        if len(parts) > 1:
+            return 0  # a card is short, and its texts do not scroll
+        at = spans.from_(view.cursorForPosition(QPoint(0, 0)).position())
+        return at if at < len(spans) else 0
+
+    def _show_current(self) -> None:
+        number = self._current
+        for part, spans in zip(self._texts(self.segments.choice), self._spans, strict=False):
+            if number < len(spans):
+                if isinstance(part, GrowingReader):
+                    self.card.reveal(part, spans.starts[number])
+                else:
+                    part.reveal(spans.starts[number])
+                break
+            number -= len(spans)
+        self._is_arriving = False
+        self._mark_spans()
+        self._show_find_count()
+
+    def _mark_spans(self) -> None:
+        if not self.is_finding:
+            return
+        number = self._current
+        for part, spans in zip(self._texts(self.segments.choice), self._spans, strict=False):
+            mark_spans(part, spans, number if 0 <= number < len(spans) else None)
+            number -= len(spans)
+
+    def _show_find_count(self) -> None:
+        writing = self._writings.get(self.segments.choice)
+        is_partial = writing is not None and writing.is_partial
+        self.find_bar.show_count(self._current, sum(map(len, self._spans)), is_partial=is_partial)
+
+    def _on_scrolled(self) -> None:
+        if self.is_finding and any(spans.is_many for spans in self._spans):
+            self._marking.start()
+
+    # How much is loaded
+
+    def _piece_at(self, page: QWidget | None) -> tuple[Reader | PlainReader, int] | None:
+        """The text and the place in it where the piece begins that was found, if that is written."""
+        if self._piece is None or not isinstance(page, (Reader, PlainReader)):
+            return None
+        spans = spans_of(page.document().toRawText(), self._piece, 1)
+        return (page, spans.starts[0]) if spans else None
 
     def _show_foot(self) -> None:
         writing = self._writings.get(self.segments.choice)
@@ -755,6 +1059,15 @@ class ItemViewer(QWidget):
             self.jobs.cancel("rest")
             self._show_foot()
             return
+
+        self._load_rest()
+
+    @property
+    def _is_loading_rest(self) -> bool:
+        return self.jobs.is_running("rest") and self.rest_button.text() == STOP
+
+    def _load_rest(self) -> None:
+        writing = self._writings[self.segments.choice]
 
         def tell() -> None:
             self.note_label.setText(writing.words)
@@ -790,10 +1103,11 @@ class ItemViewer(QWidget):
 
 
 class Header(QFrame):
-    """The title bar; a dock asks for its size hint, not for its fixed height."""
+    """The title bar; a dock asks for its size hint, not for its fixed height. Where it is narrow, `spare` is hidden."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.spare: Sequence[QWidget] = ()  # can be done without, the first ones first
         self.setProperty("surface", "head")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -801,7 +1115,19 @@ class Header(QFrame):
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(super().minimumSizeHint().width(), theme().row_height("dockTitle"))
+        shown = sum(self._room(part) for part in self.spare if not part.isHidden())
+        return QSize(super().minimumSizeHint().width() - shown, theme().row_height("dockTitle"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.width() - self.minimumSizeHint().width()
+        for part in reversed(self.spare):
+            room -= self._room(part)
+            part.setVisible(room >= 0)
+
+    def _room(self, part: QWidget) -> int:
+        layout = self.layout()
+        return part.minimumSizeHint().width() + (layout.spacing() if layout is not None else 0)
 
 
 async def _load(engine: MemoryEngine, hit: Hit) -> Loaded:

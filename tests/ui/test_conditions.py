@@ -3,7 +3,7 @@ from datetime import UTC, timedelta, timezone, tzinfo
 import pytest
 
 from explorer.contract import Facet, ItemKind, MetaFilter, Namespace, Reach, SourceKind, Timestamp, TurnRange
-from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.conditions import QUERY, WINDOW, Condition, conditions, facet_of, with_value, without
 
 ACME = Namespace.parse("team:acme")
 FULL = MetaFilter(
@@ -109,9 +109,31 @@ def test_a_value_of_an_item_becomes_its_condition() -> None:
     filter = with_value(MetaFilter(tags_any=["a", "b"]), "tags_any", "c")
     assert filter.tags_any == ["c"]
     assert with_value(filter, "commit", "c0ffee").commit == "c0ffee"
+    assert FULL.observed_after is not None
+    window = (FULL.observed_after, FULL.observed_before)
+    both = with_value(MetaFilter(), WINDOW, window)
+    assert (both.observed_after, both.observed_before) == window
 
 
 def test_conditions_know_their_facets() -> None:
     assert facet_of("tags_any") is Facet.TAG
     assert facet_of("reach") is Facet.NAMESPACE
     assert facet_of("commit") is None
+
+
+def test_a_prefix_says_what_else_it_admits() -> None:
+    (folder,) = conditions(MetaFilter(folder="/home/u/proj"), UTC)
+    assert folder.note == (
+        "The filter also matches what is below \u2068/home/u/proj/\u2069, "
+        "but not a neighbour such as \u2068/home/u/proj-old\u2069."
+    )
+    (agent,) = conditions(MetaFilter(agent_id="a"), UTC)
+    assert agent.note == ""
+
+
+def test_of_two_values_the_one_without_items_is_said() -> None:
+    filter = MetaFilter(tags_any=["a", "b"], agent_id="x")
+    agent, tags = conditions(filter, UTC, dead={"tags_any": ["b"]})
+    assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b (0)", False, False)
+    agent, tags = conditions(filter, UTC, dead={"tags_any": ["b", "a"], "agent_id": ["x"]})
+    assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b", True, True)

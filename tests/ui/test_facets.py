@@ -23,9 +23,10 @@ from explorer.contract import (
     Unavailable,
 )
 from explorer.contract.query import MAX_SCAN
-from explorer.ui import facets
-from explorer.ui.facets import FacetPanel
-from explorer.ui.models.facet_model import CountRole, Order, RowType
+from explorer.ui import facet_delegate
+from explorer.ui.facets import OPEN_FIRST, FacetPanel
+from explorer.ui.models.facet_model import CountRole
+from explorer.ui.models.facet_rows import Order, RowType
 from explorer.ui.theme import theme
 from tests.fakes import FakeEngine, filled, learning, page_of
 
@@ -67,6 +68,10 @@ def counts(panel: FacetPanel, facet: Facet) -> dict[str, str]:
     return {row.data(): row.data(CountRole) for row in rows if row.data(CountRole) is not None}
 
 
+def is_counted(panel: FacetPanel, facet: Facet) -> bool:
+    return panel.model.section(facet).page is not None and not panel.jobs.is_busy
+
+
 def labels(panel: FacetPanel, facet: Facet) -> list[str]:
     return list(counts(panel, facet))
 
@@ -99,37 +104,39 @@ def point_at(panel: FacetPanel, place: QPoint) -> None:
 
 async def test_first_counts_and_what_is_open(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert counts(panel, Facet.TAG) == {"billing": "2", "refunds": "2", "no value": "1"}
         assert counts(panel, Facet.KIND) == {"Learning": "4"}
-        assert counts(panel, Facet.FOLDER) == {"/src": "1", "/src/a": "1", "no value": "2"}
         opened = [facet for facet in panel.model.facets if panel.tree.isExpanded(panel.model.facet_index(facet))]
         assert opened == [Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT]
-        assert panel.model.summary(Facet.FOLDER) == "2 values", "a closed one says it too"
+        assert panel.model.summary(Facet.SOURCE, is_open=True) == "2 values"
+        assert panel.model.summary(Facet.FOLDER) == "", "a closed one is not counted"
 
 
 async def test_a_facet_ignores_itself_and_obeys_the_rest(qtbot, until):
     filter = MetaFilter(tags_any=["refunds"], agent_id="triage")
     async with showing(qtbot, await filled(ITEMS), filter) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert counts(panel, Facet.TAG) == {"refunds": "2", "billing": "1"}
         assert counts(panel, Facet.AGENT) == {"triage": "2"}
         assert counts(panel, Facet.SOURCE) == {"Conversation": "2"}
-        assert counts(panel, Facet.WORKSPACE) == {"no value": "2"}
+        panel.reveal(Facet.WORKSPACE)
+        await until(lambda: counts(panel, Facet.WORKSPACE) == {"no value": "2"})
 
 
 async def test_the_namespace_facets_own_condition_is_the_reach(qtbot, until):
     items = [learning("a", "team:acme"), learning("b", "user:dana"), learning("c", "team:acme/service:nightly")]
     at = Namespace.parse("team:acme/service:nightly")
     async with showing(qtbot, await filled(items), MetaFilter(reach=Reach.exact(at))) as panel:
-        await until(lambda: counts(panel, Facet.NAMESPACE))
+        panel.reveal(Facet.NAMESPACE)
+        await until(lambda: is_counted(panel, Facet.NAMESPACE) and is_counted(panel, Facet.KIND))
         assert counts(panel, Facet.NAMESPACE) == {"team:acme/service:nightly": "1", "team:acme": "1", "user:dana": "1"}
         assert counts(panel, Facet.KIND) == {"Learning": "1"}
 
 
 async def test_double_click_narrows(qtbot, until):
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["billing"])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         place = beside_box(panel, value(panel, Facet.TAG, "refunds"))
         qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
         assert panel.filters == [], "one click only selects"
@@ -139,7 +146,7 @@ async def test_double_click_narrows(qtbot, until):
 
 async def test_ticking_two_tags(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         tick(qtbot, panel, Facet.TAG, "refunds")
         assert panel.model.section(Facet.TAG).chosen == ["refunds"], "marked at once, counted later"
         await until(lambda: counts(panel, Facet.AGENT) == {"triage": "2"})
@@ -153,7 +160,7 @@ async def test_ticking_two_tags(qtbot, until):
 
 async def test_a_double_click_on_the_box_is_two_clicks(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         box = panel.delegate.box_area(value(panel, Facet.TAG, "billing")).center()
         qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=box)
         qtbot.mouseDClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=box)
@@ -162,7 +169,7 @@ async def test_a_double_click_on_the_box_is_two_clicks(qtbot, until):
 
 async def test_single_values_are_radios(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.AGENT))
+        await until(lambda: is_counted(panel, Facet.AGENT))
         tick(qtbot, panel, Facet.AGENT, "triage")
         await until(lambda: not panel.jobs.is_busy)
         tick(qtbot, panel, Facet.AGENT, "writer")
@@ -174,7 +181,7 @@ async def test_single_values_are_radios(qtbot, until):
 async def test_a_blank_value_is_shown_and_set_directly(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
         panel.reveal(Facet.WORKSPACE)
-        await until(lambda: counts(panel, Facet.WORKSPACE))
+        await until(lambda: is_counted(panel, Facet.WORKSPACE))
         assert counts(panel, Facet.WORKSPACE) == {"(empty)": "1", "no value": "3"}
         panel.tree.setCurrentIndex(value(panel, Facet.WORKSPACE, ""))
         qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
@@ -186,10 +193,11 @@ async def test_values_with_empty_segments_are_one_row_each(qtbot, until):
     sources = [SourceRef(kind=SourceKind.FILE, id=id) for id in ("::a::b", ":x", "a:b")]
     items = [learning(f"item {at}", source=source, folder="//a//b") for at, source in enumerate(sources)]
     async with showing(qtbot, await filled(items)) as panel:
-        await until(lambda: counts(panel, Facet.SOURCE_ID))
+        panel.reveal(Facet.FOLDER)
+        panel.reveal(Facet.SOURCE_ID)
+        await until(lambda: is_counted(panel, Facet.SOURCE_ID) and is_counted(panel, Facet.FOLDER))
         assert counts(panel, Facet.SOURCE_ID) == {"::a::b": "1", ":x": "1", "a:b": "1"}
         assert counts(panel, Facet.FOLDER) == {"//a//b": "3"}
-        panel.reveal(Facet.SOURCE_ID)
         panel.tree.setCurrentIndex(value(panel, Facet.SOURCE_ID, "::a::b"))
         qtbot.keyClick(panel.tree, Qt.Key.Key_Return)
         assert panel.filters == [MetaFilter(source_id="::a::b")]
@@ -197,7 +205,7 @@ async def test_values_with_empty_segments_are_one_row_each(qtbot, until):
 
 async def test_no_value_cannot_be_chosen(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         missing = panel.model.row_index(Facet.TAG, RowType.MISSING)
         for place in (panel.delegate.box_area(missing).center(), beside_box(panel, missing)):
             qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -212,7 +220,7 @@ async def test_more_row_raises_the_limit(qtbot, until):
     items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
     engine = await filled(items)
     async with showing(qtbot, engine) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert panel.model.summary(Facet.TAG, is_open=True) == "8 of 60 values"
         more = panel.model.row_index(Facet.TAG, RowType.MORE)
         assert more.data() == "Show 52 more tags"
@@ -292,7 +300,7 @@ async def test_the_newer_filter_wins(qtbot, until):
     engine = await filled(ITEMS)
     slow = engine.hold("explore_many", lambda reqs: reqs[0].filter.agent_id == "triage", stubborn=True)
     async with showing(qtbot, engine) as panel:
-        await until(lambda: counts(panel, Facet.KIND))
+        await until(lambda: is_counted(panel, Facet.KIND))
         panel.show_filter(MetaFilter(agent_id="triage"))
         await until(lambda: slow.waiting)
         panel.show_filter(MetaFilter(source_id="none", agent_id="writer"))
@@ -307,7 +315,7 @@ async def test_the_newer_filter_wins(qtbot, until):
 async def test_old_counts_stay_until_the_new_ones_are_there(qtbot, until):
     engine = await filled(ITEMS)
     async with showing(qtbot, engine) as panel:
-        await until(lambda: counts(panel, Facet.KIND))
+        await until(lambda: is_counted(panel, Facet.KIND))
         gate = engine.hold("explore_many")
         panel.show_filter(MetaFilter(agent_id="triage"))
         await until(lambda: panel.model.section(Facet.KIND).is_stale)
@@ -320,7 +328,7 @@ async def test_old_counts_stay_until_the_new_ones_are_there(qtbot, until):
 async def test_a_refused_key_leaves_the_old_counts(qtbot, until):
     engine = await filled(ITEMS)
     async with showing(qtbot, engine) as panel:
-        await until(lambda: counts(panel, Facet.KIND))
+        await until(lambda: is_counted(panel, Facet.KIND))
         engine.fail("explore_many", Unauthorized("not this key"))
         panel.refresh()
         await until(lambda: panel.banner.sentence)
@@ -377,11 +385,11 @@ async def test_one_facet_that_fails_hides_no_other(qtbot, until):
     engine = await filled(ITEMS)
     refused = EngineFailure("no such column")
     engine.fail("explore_many", refused)
-    engine.fail("explore", refused, lambda req: req.facet is Facet.URL)
+    engine.fail("explore", refused, lambda req: req.facet is Facet.AGENT)
     async with showing(qtbot, engine) as panel:
-        await until(lambda: counts(panel, Facet.KIND))
-        assert panel.model.section(Facet.URL).error == refused
-        assert panel.model.summary(Facet.URL) == "not counted"
+        await until(lambda: is_counted(panel, Facet.KIND))
+        assert panel.model.section(Facet.AGENT).error == refused
+        assert panel.model.summary(Facet.AGENT) == "not counted"
         assert counts(panel, Facet.KIND) == {"Learning": "4"}
         assert panel.banner.sentence == "", "its head says it"
 
@@ -391,7 +399,7 @@ async def test_truncated_counts_and_counting_everything(qtbot, until):
     async with showing(qtbot, engine) as panel:
         panel.scan_limit = 12
         panel.refresh()
-        await until(lambda: counts(panel, Facet.KIND))
+        await until(lambda: is_counted(panel, Facet.KIND))
         assert counts(panel, Facet.KIND) == {"Learning": "12+"}
         assert panel.model.summary(Facet.KIND) == "1+ values"
         assert panel.count_all_action.isEnabled()
@@ -401,16 +409,54 @@ async def test_truncated_counts_and_counting_everything(qtbot, until):
         assert not panel.count_all_action.isEnabled()
 
 
+async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
+        assert panel.banner.sentence == "Counted 12 of more items"
+        gate = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit == MAX_SCAN)
+        more = panel.banner.findChild(QPushButton, "bannerActionButton")
+        assert more.text() == "Count all"
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: panel.banner.sentence == "Counting everything…")
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}
+        assert more.text() == "Cancel"
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: not panel.jobs.is_busy)
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}, "what was counted stays"
+        assert not panel.model.section(Facet.KIND).is_stale
+        assert panel.banner.sentence == "Counted 12 of more items"
+        gate.open()
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30"})
+        assert panel.banner.sentence == ""
+
+
+async def test_a_note_that_was_dismissed_stays_away(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
+        panel.banner.clear()
+        panel.refresh()
+        await until(lambda: is_counted(panel, Facet.KIND))
+        assert counts(panel, Facet.KIND) == {"Learning": "12+"}
+        assert panel.banner.sentence == ""
+
+
 async def test_a_chosen_value_that_the_limit_cut_has_its_count(qtbot, until):
     items = [learning(f"item {at}", tags=[f"t{at:02}"]) for at in range(60)]
     async with showing(qtbot, await filled(items), MetaFilter(tags_any=["t59"])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert next(iter(counts(panel, Facet.TAG).items())) == ("t59", "1")
 
 
 async def test_keyboard_alone(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         keys = panel.tree
         panel.reveal(Facet.TAG)
         assert panel.model.facet_at(keys.currentIndex()) is Facet.TAG
@@ -479,7 +525,7 @@ def ring_pixels(panel: FacetPanel) -> int:
 
 async def test_the_current_row_does_not_vanish_with_its_facet(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         panel.tree.setCurrentIndex(value(panel, Facet.TAG, "refunds"))
         panel.tree.collapse(panel.model.facet_index(Facet.TAG))
         assert panel.tree.currentIndex() == panel.model.facet_index(Facet.TAG)
@@ -546,7 +592,7 @@ async def test_clearing_the_filter_clears_what_is_looked_for(qtbot, until):
 
 async def test_a_search_is_said_not_to_be_counted(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert panel.head.aside.words_seen == "counted under the filter"
         assert not panel.head.warning.isVisible()
         panel.resize(400, 900)
@@ -587,7 +633,7 @@ def words_of(menu: QMenu) -> list[str]:
 
 async def test_menu_of_a_value_that_may_stand_beside_others(qtbot, until):
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["billing"])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         menu = menu_at(panel, value(panel, Facet.TAG, "refunds"))
         assert words_of(menu) == ["Only this value", "Add to the filter", "Copy value"]
         pick(menu, "Add to the filter")
@@ -604,26 +650,25 @@ async def test_menu_of_a_value_that_may_stand_beside_others(qtbot, until):
 
 async def test_menu_of_a_value_that_stands_alone(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.AGENT))
+        await until(lambda: is_counted(panel, Facet.AGENT))
         menu = menu_at(panel, value(panel, Facet.AGENT, "triage"))
         assert words_of(menu) == ["Only this value", "Copy value"]
         pick(menu, "Copy value")
         assert QGuiApplication.clipboard().text() == "triage"
-        assert menu_at(panel, panel.model.facet_index(Facet.AGENT)) is None
         assert menu_at(panel, panel.model.row_index(Facet.TAG, RowType.MISSING)) is None
 
 
 async def test_a_chosen_value_that_nothing_has_is_dim(qtbot, until, monkeypatch):
     drawn: dict[str, str] = {}
-    plain = facets.draw_text
+    plain = facet_delegate.draw_text
 
     def noted(painter, rect, text, role="body", token="text", *rest, **more):
         drawn[text] = token
         return plain(painter, rect, text, role, token, *rest, **more)
 
-    monkeypatch.setattr(facets, "draw_text", noted)
+    monkeypatch.setattr(facet_delegate, "draw_text", noted)
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["gone", "refunds"])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert counts(panel, Facet.TAG)["gone"] == "0"
         drawn.clear()
         panel.grab()
@@ -632,7 +677,7 @@ async def test_a_chosen_value_that_nothing_has_is_dim(qtbot, until, monkeypatch)
 
 async def test_nothing_moves_under_the_pointer(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         place = panel.delegate.box_area(value(panel, Facet.TAG, "refunds")).center()
         point_at(panel, place)
         panel.show_filter(MetaFilter(tags_any=["refunds"], agent_id="writer"))
@@ -647,7 +692,7 @@ async def test_rows_that_come_above_do_not_push_what_is_under_the_pointer(qtbot,
     items = [learning(f"item {at}", tags=[f"t{at:02}"], agent_id=f"a{at:02}") for at in range(40)]
     async with showing(qtbot, await filled(items), MetaFilter(agent_id="a07")) as panel:
         panel.resize(288, 300)
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         panel.tree.scrollToBottom()
         place = QPoint(60, 150)
         point_at(panel, place)
@@ -675,13 +720,16 @@ async def test_sorting_by_name(qtbot, until):
 
 async def test_expanding_and_collapsing_all(qtbot, until):
     threads = [learning(f"item {at}", thread_id=f"t{at}") for at in range(9)]
-    async with showing(qtbot, await filled([*ITEMS, *threads])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+    engine = await filled([*ITEMS, *threads])
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG))
         expand, collapse = panel.more_button.menu().actions()[:2]
         expand.trigger()
         heads = [panel.model.facet_index(facet) for facet in panel.model.facets]
         assert all(map(panel.tree.isExpanded, heads))
-        assert panel.find_edit(Facet.THREAD) is not None
+        await until(lambda: panel.find_edit(Facet.THREAD))
+        asked = [{req.facet for req in reqs} for reqs in engine.requests("explore_many")]
+        assert asked == [set(OPEN_FIRST), set(Facet) - set(OPEN_FIRST)], "together, and none twice"
         collapse.trigger()
         assert panel.find_edit(Facet.THREAD) is None
         assert not any(map(panel.tree.isExpanded, heads))
@@ -702,7 +750,7 @@ HOSTILE = '<style>a{color:red}</style><a href="http://x.test">Erase done</a>'
 
 async def test_stored_html_is_text_in_the_tooltip_that_is_shown(qtbot, until):
     async with showing(qtbot, await filled([learning("one", tags=[HOSTILE])])) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         assert labels(panel, Facet.TAG) == [HOSTILE]
         place = beside_box(panel, value(panel, Facet.TAG, HOSTILE))
         asked = QHelpEvent(QEvent.Type.ToolTip, place, panel.tree.viewport().mapToGlobal(place))
@@ -716,7 +764,7 @@ async def test_stored_html_is_text_in_the_tooltip_that_is_shown(qtbot, until):
 async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):
     first = await filled(ITEMS)
     async with showing(qtbot, first) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         panel.set_engine(None)
         assert all(counts(panel, facet) == {} for facet in Facet)
         gate = first.hold("explore_many", stubborn=True)
@@ -733,7 +781,7 @@ async def test_another_engine_leaves_nothing_of_the_last(qtbot, until):
 async def test_box_is_where_it_is_drawn_in_both_directions(qtbot, until, direction):
     async with showing(qtbot, await filled(ITEMS)) as panel:
         panel.setLayoutDirection(direction)
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         box = panel.delegate.box_area(value(panel, Facet.TAG, "refunds"))
         is_left = box.center().x() < panel.tree.viewport().width() / 2
         assert is_left is (direction is Qt.LayoutDirection.LeftToRight)
@@ -743,7 +791,7 @@ async def test_box_is_where_it_is_drawn_in_both_directions(qtbot, until, directi
 
 async def test_rows_grow_with_the_text(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
-        await until(lambda: counts(panel, Facet.TAG))
+        await until(lambda: is_counted(panel, Facet.TAG))
         index = value(panel, Facet.TAG, "refunds")
         assert panel.tree.visualRect(index).height() == theme().row_height("valueRow")
         assert panel.tree.visualRect(panel.model.facet_index(Facet.TAG)).height() == theme().row_height("facetHead")

@@ -13,7 +13,7 @@ from explorer.contract import Facet
 from explorer.engines import EngineSettings, build_engine
 from explorer.options import Options
 from explorer.transfer import import_jsonl
-from explorer.ui.models.facet_model import RowType
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.text import number
 from tests.conftest import Until
 from tests.ui.test_app import is_idle, rows, running
@@ -44,6 +44,8 @@ async def test_the_window_opens_on_real_items(qtbot: QtBot, tmp_path: Path, unti
         assert shown(Facet.KIND) == dict(Counter(item["type"] for item in items))
         tags = Counter(tag for item in items for tag in set(item["meta"].get("tags", [])))
         assert shown(Facet.TAG).items() <= tags.items()
+        window.facets.reveal(Facet.NAMESPACE)
+        await until(lambda: is_idle(program) and bool(shown(Facet.NAMESPACE)), 20)
         assert shown(Facet.NAMESPACE) == dict(Counter(item["meta"].get("namespace", "root") for item in items))
 
         drill(qtbot, window, Facet.KIND, "conversation")

@@ -28,7 +28,7 @@ from explorer.contract import (
 from explorer.options import Options
 from explorer.ui import program as program_module
 from explorer.ui.banner import MAX_DETAILS_LINE, MAX_DETAILS_LINES, Banner
-from explorer.ui.models.facet_model import RowType
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.rows import pill_width
 from explorer.ui.signals import EndSignals
 from explorer.ui.trail import View

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCharFormat, QTextDocument, QTextTable
-from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -19,6 +19,7 @@ from explorer.contract import (
     Conversation,
     Document,
     DocumentBody,
+    EngineDescriptor,
     EngineFailure,
     ForgetTarget,
     GetRequest,
@@ -47,12 +48,13 @@ from explorer.contract import (
 from explorer.contract.query import Exported
 from explorer.ui.rows import text_width
 from explorer.ui.theme import theme
-from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, ItemViewer
+from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, WHY, ItemViewer
 from explorer.ui.viewer_parts.ink import MAX_LINE, broken_lines, has_long_line
 from explorer.ui.viewer_parts.json_text import pretty
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from explorer.ui.viewer_parts.marks import marked
 from explorer.ui.viewer_parts.page_ring import PageRing
+from explorer.ui.viewer_parts.why import Question
 from tests.conftest import SAMPLE_ITEMS, Until
 from tests.fakes import FakeEngine, filled
 
@@ -90,9 +92,13 @@ async def hit_of(engine: FakeEngine, item: StoreItem) -> Hit:
     return Hit.of_item(item.fingerprint(), item)
 
 
+async def settled(viewer: ItemViewer, until: Until) -> None:
+    await until(lambda: not viewer.jobs.is_busy)
+
+
 async def shown(viewer: ItemViewer, hit: Hit, until: Until) -> None:
     viewer.show_hit(hit)
-    await until(lambda: not viewer.jobs.is_busy)
+    await settled(viewer, until)
 
 
 async def opened(qtbot: QtBot, until: Until, item: StoreItem, zone: Any = UTC) -> ItemViewer:
@@ -274,7 +280,7 @@ async def test_metadata_above_the_text_filters(qtbot: QtBot, until: Until) -> No
     viewer = await opened(qtbot, until, item)
     wanted: list[tuple[str, object]] = []
     viewer.filter_wanted.connect(lambda field, value: wanted.append((field, value)))
-    for key in ("file", "node", "language", "tags"):
+    for key in ("file", "node", "language", "tags", "observed"):
         for button in viewer.pairs.buttons(key):
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert wanted == [
@@ -283,12 +289,16 @@ async def test_metadata_above_the_text_filters(qtbot: QtBot, until: Until) -> No
         ("language", "en"),
         ("tags_any", "R&D"),
         ("tags_any", EVIL),
+        ("observed_after", (JUNE, Timestamp(2026, 7, 1, tzinfo=UTC))),
     ]
     assert values(viewer, viewer.pairs, "node") == ["team:acme / agent:triage"]
     assert values(viewer, viewer.pairs, "observed") == ["30 Jun 2026, 00:00 UTC"]
     (observed,) = viewer.pairs.buttons("observed")
-    assert observed.focusPolicy() is Qt.FocusPolicy.NoFocus
     assert "2026-06-30 00:00:00 UTC" in observed.toolTip()
+    assert "Show only what was observed on this day" in observed.toolTip()
+    (file,) = viewer.pairs.buttons("file")
+    assert file.accessibleDescription() == "Filter by this file and what is below it"
+    assert file.accessibleDescription() in file.toolTip()
     await viewer.aclose()
 
 
@@ -339,6 +349,7 @@ async def test_metadata_page_has_every_field(qtbot: QtBot, until: Until) -> None
         "sources": SourceKind.GITHUB,
         "source_id": "o/r",
         "tags_any": "b",
+        "observed_after": (JUNE, Timestamp(2026, 7, 1, tzinfo=UTC)),
     }
     assert set(wanted) <= set(MetaFilter.model_fields)
     assert values(viewer, grid, "tool call id") == ["call-7"]
@@ -346,6 +357,61 @@ async def test_metadata_page_has_every_field(qtbot: QtBot, until: Until) -> None
     assert values(viewer, grid, "observed by") == ["user:dana"]
     assert values(viewer, grid, "id") == [item.fingerprint()]
     assert values(viewer, grid, "fingerprint") == ["the id is that of the content"]
+    await viewer.aclose()
+
+
+async def test_a_day_is_one_of_the_zone_that_is_shown(qtbot: QtBot, until: Until) -> None:
+    first, last = "2026-06-30T22:30:00Z", "9999-12-31T23:59:59Z"
+    for at, expected in ((first, "2026-06-30T22:00:00Z"), (last, None)):
+        item = note("x", meta=meta(observed_at=Timestamp.parse(at)))
+        viewer = await opened(qtbot, until, item, timezone(timedelta(hours=2)))
+        (observed,) = viewer.pairs.buttons("observed")
+        assert (observed.value.value[0].text if observed.value.field else None) == expected
+        await viewer.aclose()
+
+
+async def test_more_like_this_asks_by_the_text(qtbot: QtBot, until: Until) -> None:
+    viewer = built(qtbot, engine := FakeEngine())
+    wanted: list[str] = []
+    viewer.similar_wanted.connect(wanted.append)
+    assert not viewer.similar_button.isEnabled()
+    await shown(viewer, await hit_of(engine, talk(("user", "where is\n my refund"), ("assistant", "here"))), until)
+    viewer.similar_button.setFocus()
+    qtbot.keyClick(viewer.similar_button, Qt.Key.Key_Space)
+    assert wanted == ["user: where is my refund assistant: here"]
+    assert viewer.similar_action in viewer.more_button.menu().actions()
+    assert viewer.find_action in viewer.more_button.menu().actions()
+    for body, end in (("word " * 5_000, "word"), ("x" * 50_000, "x" * 100)):
+        await shown(viewer, await hit_of(engine, note(body, mime="text/plain")), until)
+        viewer.similar_action.trigger()
+        assert 900 < len(wanted[-1]) <= 1_000
+        assert wanted[-1].endswith(end)
+    await viewer.aclose()
+
+
+async def test_an_engine_without_a_search_has_nothing_like_this(qtbot: QtBot, until: Until) -> None:
+    class WithoutSearch(FakeEngine):
+        def descriptor(self) -> EngineDescriptor:
+            return super().descriptor().model_copy(update={"fetch_modes": []})
+
+    viewer = built(qtbot, engine := WithoutSearch())
+    await shown(viewer, await hit_of(engine, note("x")), until)
+    assert not viewer.similar_button.isEnabled()
+    assert viewer.similar_button.toolTip() == "This engine declares no search"
+    await choose(viewer, WHY, until)
+    viewer.set_question(Question(query="x"))
+    await until(lambda: "it has no search" in viewer.why_view.lead_label.text())
+    await viewer.aclose()
+
+
+async def test_a_narrow_title_bar_does_without_what_the_menu_has(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, note("x"))
+    pane = viewer.window()
+    pane.resize(330, 500)
+    await until(lambda: viewer.similar_button.isHidden() or viewer.header.width() > 400)
+    assert viewer.segments.button(WHY).visibleRegion().boundingRect().width() == viewer.segments.button(WHY).width()
+    pane.resize(480, 500)
+    await until(lambda: viewer.similar_button.isVisible())
     await viewer.aclose()
 
 
@@ -563,6 +629,18 @@ async def test_html_stays_text_wherever_it_stands(qtbot: QtBot, until: Until) ->
         await viewer.aclose()
 
 
+async def show_tooltips(viewer: ItemViewer, until: Until) -> None:
+    """Each tooltip that is seen with a mark of HTML in it, drawn."""
+    for widget in viewer.findChildren(QWidget):
+        if widget.isVisible() and "img" in (said := widget.toolTip()):
+            QToolTip.showText(widget.mapToGlobal(QPoint(1, 1)), said, widget)
+            await until(lambda: any(each.inherits("QTipLabel") for each in QApplication.topLevelWidgets()))
+            for each in QApplication.topLevelWidgets():
+                if each.inherits("QTipLabel"):
+                    assert not each.grab().isNull()
+            QToolTip.hideText()
+
+
 async def test_no_address_in_a_stored_text_is_ever_asked(qtbot: QtBot, until: Until, listener: Any) -> None:
     url = f"http://127.0.0.1:{listener.port}/p.png"
     body = (
@@ -577,9 +655,15 @@ async def test_no_address_in_a_stored_text_is_ever_asked(qtbot: QtBot, until: Un
         Learning(text=body, kind=LearningKind.FACT, confidence=0.5, evidence=body, meta=meta(tags=tags)),
     ):
         viewer = await opened(qtbot, until, item)
-        for segment in (READ, RAW, METADATA, READ):
+        viewer.set_question(Question(MetaFilter(tags_any=[f'<img src="{url}">', "x"])))
+        for segment in (READ, RAW, METADATA, WHY, READ):
             await choose(viewer, segment, until)
             assert not viewer.grab().isNull()
+            await show_tooltips(viewer, until)
+        viewer.open_find()
+        viewer.find_bar.edit.setText(url)
+        await settled(viewer, until)
+        assert not viewer.grab().isNull()
         if isinstance(item, Document):
             assert page_text(viewer).count(f"image not loaded: {url}") == 5
             assert "image not loaded: file:///etc/passwd" in page_text(viewer)

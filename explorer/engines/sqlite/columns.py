@@ -285,7 +285,7 @@ class Columns:
         state = State.read(conn)
         if (state.uid, state.generation) == (self.uid, self.generation):
             return state
-        is_follower = self.uid == state.uid and state.log_floor <= self.generation < state.generation
+        is_follower = self.uid == state.uid and self._is_past(conn, state)
         if not is_follower:
             self.clear()
         try:
@@ -298,6 +298,13 @@ class Columns:
             raise
         self.uid, self.generation = state.uid, state.generation
         return state
+
+    def _is_past(self, conn: sqlite3.Connection, state: State) -> bool:
+        """Whether the log begins at this generation or before; it may be of a file that is no longer this one."""
+        if self.generation == state.log_floor:
+            return True
+        row = conn.execute("SELECT 1 FROM gone WHERE generation = ?", (self.generation,)).fetchone()
+        return row is not None
 
     def _read_sizes(self, conn: sqlite3.Connection, state: State) -> None:
         sizes = facts.next_codes(conn, state)

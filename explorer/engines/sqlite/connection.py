@@ -320,10 +320,20 @@ class OpenedFile:
     def close(self, conn: sqlite3.Connection) -> None:
         """Close a connection that may write, swept; the last one of all processes removes the log."""
         with closing(conn), suppress(sqlite3.Error, OSError):
-            if not self.is_moved:
-                state = schema.State.read(conn)
-                if state.swept < state.changes:
-                    self.empty_log(conn, 0)
+            if self.is_moved:
+                self.complete(conn)
+                return
+            state = schema.State.read(conn)
+            if state.swept < state.changes:
+                self.empty_log(conn, 0)
+
+    def complete(self, conn: sqlite3.Connection) -> None:
+        """Bring the log of a file that was moved into it, as far as that goes: the log stayed behind at its path.
+
+        The log itself is left alone, since it may be another file's by now.
+        """
+        with suppress(sqlite3.Error):
+            conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
 
 def _reason(error: sqlite3.Error | OSError | TinyMemoryError) -> str:

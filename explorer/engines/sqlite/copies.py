@@ -10,10 +10,11 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from explorer.contract import ConfigError
+from explorer.contract import ConfigError, TinyMemoryError
 from explorer.engines.os_errors import why
 from explorer.engines.sqlite.failures import translating
 from explorer.engines.sqlite.location import Location
+from explorer.engines.sqlite.schema import State
 
 _PAGES_AT_ONCE = 4_096
 _UNFINISHED = ".part"
@@ -79,9 +80,17 @@ def copies_of(location: Location) -> list[str]:
 
 def holding_removed(location: Location, conn: sqlite3.Connection) -> list[str]:
     """The copies that may hold items that were removed from the file after they were made."""
-    # Making a file's contents anew begins its log of removals, and that never becomes empty again.
-    (has_removed,) = conn.execute("SELECT EXISTS(SELECT 1 FROM gone)").fetchone()
-    return copies_of(location) if has_removed else []
+    removals = State.read(conn).removals
+    return [copy for copy in copies_of(location) if _removals(copy) < removals] if removals else []
+
+
+def _removals(copy: str) -> int:
+    """How many removals there had been when a copy was made; 0 where that is not known."""
+    try:
+        with closing(Location(copy).open("mode=ro&immutable=1")) as conn:
+            return State.read(conn).removals
+    except (sqlite3.Error, TinyMemoryError):
+        return 0  # of an older layout, or damaged
 
 
 def _write(location: Location, path: str, on_page: Callable[[int, int], None] | None) -> None:

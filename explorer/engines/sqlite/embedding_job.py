@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from explorer.contract import TinyMemoryError
 from explorer.engines.embedding import Embedder
+from explorer.engines.embedding.asking import ask
 from explorer.engines.sqlite import vectors
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.passages import Span, passages_of
@@ -264,7 +265,7 @@ class EmbeddingJob:
 
     def _vectors(self, texts: list[str]) -> npt.NDArray[np.float32]:
         try:
-            return self._embedder.embed(texts)
+            return ask(self._embedder, texts)
         except TinyMemoryError as error:
             raise _NoVectors(error.text) from error
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from explorer.contract import (
+    Changes,
     ConfigError,
     EngineDescriptor,
     EngineHealth,
@@ -52,6 +53,7 @@ from explorer.contract import (
 from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines.config import EngineCredential, EngineSettings
 from explorer.engines.embedding import Embedder, default_embedder, embedder_for
+from explorer.engines.embedding.asking import ask
 from explorer.engines.sqlite.connection import OpenedFile, Reader, check, moved_away
 from explorer.engines.sqlite.copies import copies_of, holding_removed
 from explorer.engines.sqlite.embedding_job import EmbeddingJob
@@ -112,7 +114,8 @@ class SqliteEngine(MemoryEngine):
     """Memory in the file at `path`, which is opened, and made where it is missing, by the first call.
 
     Writes run one after another on one thread, reads on another; neither waits for the other, nor for other processes'
-    reads. A call that is cancelled leaves its transaction whole: done, or not begun.
+    reads, but for a removal, which chooses what it takes after the read that is under way. A call that is cancelled
+    leaves its transaction whole: done, or not begun.
     """
 
     def __init__(
@@ -131,8 +134,10 @@ class SqliteEngine(MemoryEngine):
         None for search by words alone. The engine closes it.
         `profile`: what the parts of a hybrid score count, None for the engine's own weights; the other modes rank by
         their one part alone. `clock`: seconds since 1970, for freshness.
-        Raises ConfigError for a path that no file can have.
+        Raises ConfigError for a path that no file can have, and InvalidRequest for weights that are none.
         """
+        if profile is not None:
+            profile.check()
         if "\0" in os.fspath(path):
             raise ConfigError("the path of the memory file holds a NUL character; choose another name")
         self._location = Location(os.path.abspath(path), read_only, busy_timeout_s)
@@ -150,6 +155,7 @@ class SqliteEngine(MemoryEngine):
         self._has_looked = False
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._retry: asyncio.TimerHandle | None = None
+        self._is_closed = False
 
     @property
     def path(self) -> str:
@@ -225,6 +231,13 @@ class SqliteEngine(MemoryEngine):
         """Exact counts; `scan_limit` bounds nothing here."""
         req.check()
         return await self._read(lambda conn: self._reading.histogram(conn, req))
+
+    async def changes(self, filter: MetaFilter, since: str | None = None) -> Changes:
+        """Exact, whichever process changed the file. Raises Unavailable once it was moved, deleted or replaced."""
+        found = await self._read(lambda conn: self._reading.changes(conn, filter, since))
+        if self._opened.is_moved:
+            raise moved_away(self._location.path)
+        return found
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
         req.check()
@@ -325,6 +338,7 @@ class SqliteEngine(MemoryEngine):
 
     async def aclose(self) -> None:
         """End both threads after what they have begun, and close the file. Calling it again does nothing."""
+        self._is_closed = True
         if self._retry is not None:
             self._retry.cancel()
         try:
@@ -389,7 +403,7 @@ class SqliteEngine(MemoryEngine):
                 await self._wait_for_new(self._job, coverage.new)
         vector = self._queries.get(query)
         if vector is None:
-            (vector,) = await asyncio.to_thread(embedder.embed, [query])
+            (vector,) = await asyncio.to_thread(ask, embedder, [query])
         self._queries[query] = vector
         self._queries.move_to_end(query)
         if len(self._queries) > _KEPT_QUERIES:
@@ -405,17 +419,14 @@ class SqliteEngine(MemoryEngine):
             done.cancel()
 
     async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        result = await self._read_thread.run(lambda: self._reader.run(read))
-        self._finish_removal()
+        result = await self._read_thread.run(self._then_finishing(lambda: self._reader.run(read)))
         if self._job is not None and not self._has_looked:
             self._has_looked = True  # at what may be left from before it was opened
             self._job.ask()
         return result
 
     async def _write(self, write: Callable[[], T]) -> T:
-        result = await self._write_thread.run(write)
-        self._finish_removal()
-        return result
+        return await self._write_thread.run(self._then_finishing(write))
 
     def _read_soon(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """As `_read`, for another thread than the loop's."""
@@ -424,9 +435,23 @@ class SqliteEngine(MemoryEngine):
     def _change_soon(self, change: Callable[[sqlite3.Connection], T]) -> T:
         return self._write_thread.submit(lambda: self._writer.change(change)).result()
 
+    def _then_finishing(self, job: Callable[[], T]) -> Callable[[], T]:
+        """`job`, with what it leaves unfinished taken up by the loop: also where its caller no longer waits for it."""
+        loop = asyncio.get_running_loop()
+
+        def run() -> T:
+            try:
+                return job()
+            finally:
+                if self._opened.has_traces:
+                    with contextlib.suppress(RuntimeError):  # the loop is closed: whoever opens the file next does it
+                        loop.call_soon_threadsafe(self._finish_removal)
+
+        return run
+
     def _finish_removal(self) -> None:
         """While removed text lies in the log, try again to empty it each second: no other change may come for long."""
-        if self._opened.has_traces and self._retry is None:
+        if self._opened.has_traces and self._retry is None and not self._is_closed:
             self._retry = asyncio.get_running_loop().call_later(_RETRY_S, self._empty_log)
 
     def _empty_log(self) -> None:

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from explorer.contract import (
+    Changes,
     Citation,
     EraseRequest,
     ExplainedHit,
@@ -52,6 +53,7 @@ from explorer.engines.sqlite.nearest import VectorIndex
 from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.payloads import Item, read_payload
 from explorer.engines.sqlite.ranking import Question, Ranker, Ranking
+from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.search import KeywordSearch
 from explorer.engines.sqlite.tokens import parse_query, spaced
 from explorer.engines.sqlite.vectors import Vector
@@ -138,6 +140,7 @@ class Reading:
         self._ranker = Ranker(self._columns, self._search, self._vectors, profile)
         self._coverage: tuple[object, Coverage] = (None, Coverage(0, 0, 0))
         self._rankings: OrderedDict[tuple[str, int], Ranking] = OrderedDict()
+        self._epoch = self._columns.epoch
 
     def reset(self) -> None:
         """Drop what was read so far: the next call may read another file."""
@@ -149,7 +152,7 @@ class Reading:
 
     def coverage(self, conn: sqlite3.Connection) -> Coverage:
         with self._lock:
-            self._vectors.sync(conn, self._columns.sync(conn))
+            self._vectors.sync(conn, self._sync(conn))
             version = (self._columns.version, self._vectors.version)
             if self._coverage[0] != version:
                 ranges, alive = self._vectors.ranges, self._columns.alive.values
@@ -187,6 +190,16 @@ class Reading:
         with self._lock:
             self._columns.sync(conn)
             return timeline.histogram(self._columns, self._filters.select(conn, req.filter), req)
+
+    def changes(self, conn: sqlite3.Connection, filter: MetaFilter, since: str | None) -> Changes:
+        """As `MemoryEngine.changes`. A mark is the file's uid, its generation and the next arrival number."""
+        with self._lock:
+            state = self._columns.sync(conn)
+            selection = self._filters.select(conn, filter)
+            uid, _, first = since.split(".") if since else ("", "", "0")
+            added = int(np.count_nonzero(selection.mask[int(first) :])) if uid == state.uid.hex() else None
+            mark = f"{state.uid.hex()}.{state.generation}.{state.next_id}"
+            return Changes(mark=mark, total=selection.total, added=added)
 
     def get(self, conn: sqlite3.Connection, req: GetRequest) -> Listed[Exported]:
         found = []
@@ -323,9 +336,17 @@ class Reading:
         return self._ranker.rank(conn, question, mask, lambda row: _load(conn, row)[1], self._clock())
 
     def _sync_search(self, conn: sqlite3.Connection) -> None:
-        state = self._columns.sync(conn)
+        state = self._sync(conn)
         self._search.postings.sync(conn, state)
         self._vectors.sync(conn, state)
+
+    def _sync(self, conn: sqlite3.Connection) -> State:
+        state = self._columns.sync(conn)
+        if self._columns.epoch != self._epoch:  # perhaps another file, or this one as it was: what is numbered alike
+            self._search.postings.clear()
+            self._vectors.clear()
+            self._epoch = self._columns.epoch
+        return state
 
 
 def _citation(found: _Found, quote: recall.Quote) -> Citation:

@@ -152,11 +152,12 @@ class _Repair:
         """`has_vectors`: whether the copy's vectors go into the file again."""
         # Immutable: nothing else is made beside the copy, and nothing changes it.
         with closing(Location(self._copy).open("mode=ro&immutable=1")) as source:
-            generation, next_id = _numbers(source)
-            most = schema.most_rows(generation) or schema.MOST_ROWS
+            generation, next_id, removals, most = _numbers(source)
             next_id = self._take_items(source, next_id, most)
-            generation = max(generation, -(-next_id // schema.ROWS_AT_ONCE))
-            self._conn.execute("UPDATE state SET generation = ?, next_id = ?", (generation, next_id))
+            self._conn.execute(
+                "UPDATE state SET generation = ?, next_id = ?, removals = ?, changes = ?",
+                (generation, next_id, removals, schema.fewest_changes(next_id)),
+            )
             if has_vectors and not self._misplaced:
                 self._take_vectors(source)
         rebuilding.rebuild(self._conn, lambda done: self._on_progress(f"making the indexes: {done:,} items"))
@@ -228,24 +229,26 @@ class _Repair:
             self._conn.execute(f"INSERT INTO model VALUES({', '.join('?' * len(row))})", row)
 
 
-def _numbers(source: sqlite3.Connection) -> tuple[int, int]:
-    """Generation and next row, as far as they can be read and can be: rows are not used twice."""
-    try:
-        row = source.execute("SELECT generation, next_id FROM state").fetchone()
-    except (sqlite3.DatabaseError, UnicodeDecodeError):
-        row = None
-    generation, next_id = row or (0, 0)
-    if type(generation) is not int or not 0 <= generation < schema.MOST_COUNTED:
-        generation = 0
-    if type(next_id) is not int or not 0 <= next_id <= schema.most_rows(generation):
-        next_id = 0
-    return generation, next_id
+def _numbers(source: sqlite3.Connection) -> tuple[int, int, int, int]:
+    """Generation, next row and removals, as far as they can be read and can be, since rows are not used twice; and how
+    many rows there can be.
+    """
+    for others in ("removals, changes", "0, 0"):  # which a file of an older layout does not count
+        with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+            row = source.execute(f"SELECT generation, next_id, {others} FROM state").fetchone()
+            if row is None:
+                break
+            generation, next_id, removals, changes = (
+                number if type(number) is int and 0 <= number < schema.MOST_COUNTED else 0 for number in row
+            )
+            most = schema.most_rows(changes) or schema.MOST_ROWS
+            return generation, next_id if next_id <= most else 0, removals, most
+    return 0, 0, 0, schema.MOST_ROWS
 
 
 def _stop(source: sqlite3.Connection) -> int:
     """The row after the last one of which anything is known."""
-    generation, stop = _numbers(source)
-    most = schema.most_rows(generation) or schema.MOST_ROWS
+    _, stop, _, most = _numbers(source)
     for table in ("item", "fac", "head"):
         with contextlib.suppress(sqlite3.DatabaseError):
             query = f"SELECT max(id) FROM {table} WHERE id < ?"

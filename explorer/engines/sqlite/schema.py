@@ -26,13 +26,15 @@ MOST_ROWS = 1 << 32
 """Arrival numbers there can be: what counts them in the file or in memory has 32 bits."""
 
 ROWS_AT_ONCE = 1 << 14
-"""Arrival numbers that one generation can have given out, at the very most: many times what one call may store."""
+"""Arrival numbers that one change can have given out, at the very most: many times what one call may store."""
 
 MOST_COUNTED = 1 << 62
 """Far beyond what any number in the state row can count to, and yet such a number can still grow."""
 
 LOG_KEPT = 1_000
-"""Generations whose removals are logged; a reader further behind reads the columns anew."""
+"""Generations that are logged, with what each removed; a reader further behind reads the columns anew."""
+
+_STEP = 1 << 30
 
 _UID_BYTES = 8
 
@@ -99,8 +101,13 @@ def _make_second(conn: sqlite3.Connection) -> None:
 
 
 _THIRD = (
-    # No other tables: `item.payload` may be compressed from here on, and `vec` has a row, without data, for an item
-    # that was found to have no meaning.
+    # `item.payload` may be compressed from here on, `gone` has a row for each generation, those that only added too,
+    # and `vec` has one, without data, for an item that was found to have no meaning.
+    "ALTER TABLE state ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
+    "DELETE FROM gone",
+    "UPDATE state SET log_floor = generation",
+    # Which were not counted from the first in the first layout; see `most_rows`.
+    f"UPDATE state SET changes = max(changes, 1 + next_id / {ROWS_AT_ONCE})",
     "INSERT INTO vec SELECT item.id, x'' FROM item, model WHERE (item.id < low OR item.id >= high AND item.id < top)"
     " AND item.id NOT IN (SELECT id FROM vec)",
 )
@@ -146,23 +153,26 @@ class State:
     uid: bytes
     """Of this file; differs when another file took its place."""
     generation: int
-    """Grows with each change of the items."""
+    """Grows with each change of the items, by a random step: where an older copy took the file's place, or was written
+    over it, no generation that follows is one that there was before."""
     next_id: int
     sealed_below: int
     """Postings of arrival numbers below are in `post`, those of the others in `head`."""
     log_floor: int
-    """Removals are logged for the generations above."""
+    """The generations above are logged."""
     changes: int
     """Grows with each transaction that changes the file."""
     swept: int
     """The transactions up to this one left nothing of moved rows in the file; 0 before the first sweeping."""
     traces: int
     """The generation of the last removal, while its text may still lie in the file or its log; 0 when it cannot."""
+    removals: int
+    """How many there were."""
 
     @classmethod
     def read(cls, conn: sqlite3.Connection) -> State:
         row = conn.execute(
-            "SELECT uid, generation, next_id, sealed_below, log_floor, changes, swept, traces FROM state"
+            "SELECT uid, generation, next_id, sealed_below, log_floor, changes, swept, traces, removals FROM state"
         ).fetchone()
         if row is None:
             raise Contradiction("its state row is missing")
@@ -172,7 +182,7 @@ class State:
             raise _senseless_state()
         state = cls(uid, *numbers)
         if (
-            state.next_id > most_rows(state.generation)
+            state.next_id > most_rows(state.changes)
             or state.sealed_below > state.next_id
             or max(state.log_floor, state.traces) > state.generation
             or state.swept > state.changes
@@ -180,13 +190,18 @@ class State:
             raise _senseless_state()
         return state
 
+    def next_generation(self) -> int:
+        return self.generation + 1 + secrets.randbelow(_STEP)
 
-def most_rows(generation: int) -> int:
-    """Arrival numbers that a file of so many generations can have given out: numbers of damage must not be counted to.
 
-    Each generation but the first begins with a change of the items, and no change adds more than `ROWS_AT_ONCE`.
-    """
-    return min(MOST_ROWS, generation * ROWS_AT_ONCE)
+def most_rows(changes: int) -> int:
+    """Arrival numbers that a file of so many changes can have given out: numbers of damage must not be counted to."""
+    return min(MOST_ROWS, changes * ROWS_AT_ONCE)
+
+
+def fewest_changes(rows: int) -> int:
+    """Changes of a file that gave out so many arrival numbers, at least; see `most_rows`."""
+    return -(-rows // ROWS_AT_ONCE)
 
 
 def _senseless_state() -> Contradiction:

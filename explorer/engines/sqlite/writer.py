@@ -153,6 +153,7 @@ class Writer:
         if self._conn is None:
             self._conn = self._opened.connect_writing()
         elif self._opened.is_moved:
+            self._opened.complete(self._conn)
             raise moved_away(self._location.path)
         return self._conn
 
@@ -177,12 +178,14 @@ def _is_held(conn: sqlite3.Connection, id: ItemId) -> bool:
 
 
 def _insert(conn: sqlite3.Connection, items: Sequence[_Prepared]) -> None:
-    first = State.read(conn).next_id
+    state = State.read(conn)
+    first = state.next_id
     rows = list(enumerate(items, first))
     conn.executemany("INSERT INTO item VALUES(?, ?, ?)", [(id, item.fp, item.payload) for id, item in rows])
     facts.insert(conn, [(id, item.facts, item.terms.length, len(item.terms.counts)) for id, item in rows])
     words.insert(conn, [(id, item.terms) for id, item in rows])
-    conn.execute("UPDATE state SET generation = generation + 1, next_id = ?", (first + len(items),))
+    conn.execute("UPDATE state SET next_id = ?", (first + len(items),))
+    _log(conn, state, ())
 
 
 def _remove(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
@@ -193,11 +196,21 @@ def _remove(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
     facts.remove(conn, ids, lambda id: _item(conn, id))
     conn.executemany("DELETE FROM item WHERE id = ?", [(id,) for id in ids])
     state = State.read(conn)
-    generation = state.generation + 1
-    conn.execute("INSERT INTO gone VALUES(?, ?)", (generation, np.array(ids, "<i8").tobytes()))
-    floor = max(state.log_floor, generation - LOG_KEPT)
+    generation = _log(conn, state, ids)
+    conn.execute("UPDATE state SET traces = ?, removals = removals + 1", (generation,))
+
+
+def _log(conn: sqlite3.Connection, state: State, removed: Sequence[int]) -> int:
+    """Begin the generation that has what was just changed; its number."""
+    generation = state.next_generation()
+    conn.execute("INSERT INTO gone VALUES(?, ?)", (generation, np.array(removed, "<i8").tobytes()))
+    oldest = conn.execute(
+        "SELECT generation FROM gone ORDER BY generation DESC LIMIT 1 OFFSET ?", (LOG_KEPT,)
+    ).fetchone()
+    floor = state.log_floor if oldest is None else oldest[0]
     conn.execute("DELETE FROM gone WHERE generation <= ?", (floor,))
-    conn.execute("UPDATE state SET generation = ?, log_floor = ?, traces = ?", (generation, floor, generation))
+    conn.execute("UPDATE state SET generation = ?, log_floor = ?", (generation, floor))
+    return generation
 
 
 def _remove_all(conn: sqlite3.Connection) -> bool:
@@ -206,16 +219,13 @@ def _remove_all(conn: sqlite3.Connection) -> bool:
         return False
     state = State.read(conn)
     held = [conn.execute(f"SELECT id FROM {table} WHERE id >= 0 AND id < ?", (state.next_id,)) for table in _WITH_ROWS]
-    ids = np.unique(np.concatenate([np.fromiter((id for (id,) in found), "<i8") for found in held]))
+    ids = np.unique(np.concatenate([np.fromiter((id for (id,) in found), "<i8") for found in held])).tolist()
     for table in (*_OF_ITEMS, "run", "gone"):
         conn.execute(f"DELETE FROM {table}")
     words.cover(conn, 0, state.next_id - state.next_id % schema.RUN)
-    generation = state.generation + 1
+    generation = _log(conn, state, ids)
     # What was logged before may be damaged: who is further behind reads the columns anew.
-    conn.execute("INSERT INTO gone VALUES(?, ?)", (generation, ids.tobytes()))
-    conn.execute(
-        "UPDATE state SET generation = ?, log_floor = ?, traces = ?", (generation, state.generation, generation)
-    )
+    conn.execute("UPDATE state SET log_floor = ?, traces = ?, removals = removals + 1", (state.generation, generation))
     return True
 
 

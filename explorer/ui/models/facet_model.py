@@ -3,213 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum, IntEnum
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, Reach, TinyMemoryError, is_blank
-from explorer.contract.query import MAX_BUCKETS
-from explorer.ui.text import DASH, at_least, isolate, number, out_of, shown, tip
+from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
+from explorer.ui.conditions import below_words
+from explorer.ui.models.facet_rows import (
+    BELOW_FIRST,
+    CHOICES,
+    FIND_FROM,
+    SHOWN_FIRST,
+    SHOWN_MOST,
+    TIP_CHARACTERS,
+    WORDS,
+    Order,
+    Row,
+    RowType,
+    Section,
+    chosen_values,
+    has_condition,
+    value_label,
+)
+from explorer.ui.models.path_tree import ROOT, PathNode, path_tree
+from explorer.ui.text import at_least, isolate, number, out_of, shown, tip
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
 
-TIP_CHARACTERS = 2_000
-"""A stored value may be of any length, a tooltip may not fill the screen."""
-
-FETCHED_FIRST = 50
-FIND_FROM = 9
-"""As many values have a find box."""
-SHOWN_FIRST = FIND_FROM - 1
-"""Value rows before more are asked for: what needs no find box."""
-SHOWN_MOST = MAX_BUCKETS
-
 RowTypeRole = Qt.ItemDataRole.UserRole + 1
 CountRole = Qt.ItemDataRole.UserRole + 2
-
-
-@dataclass(frozen=True)
-class Words:
-    """What a facet is called: as a head, one of its values, and many."""
-
-    title: str
-    one: str
-    many: str
-
-    @property
-    def noun(self) -> str:
-        """One of its values without the article."""
-        return self.one.partition(" ")[2]
-
-
-# Also the order of the rows: what everybody filters by first, what only some engines fill last.
-WORDS: Mapping[Facet, Words] = {
-    Facet.KIND: Words("Kind", "a kind", "kinds"),
-    Facet.TAG: Words("Tag", "a tag", "tags"),
-    Facet.SOURCE: Words("Source", "a source", "sources"),
-    Facet.AGENT: Words("Agent", "an agent", "agents"),
-    Facet.FILE_PATH: Words("File path", "a path", "paths"),
-    Facet.FOLDER: Words("Folder", "a folder", "folders"),
-    Facet.LANGUAGE: Words("Language", "a language", "languages"),
-    Facet.THREAD: Words("Thread", "a thread", "threads"),
-    Facet.TOOL_CALL: Words("Tool", "a tool", "tools"),
-    Facet.REPO: Words("Repository", "a repository", "repositories"),
-    Facet.WORKSPACE: Words("Workspace", "a workspace", "workspaces"),
-    Facet.URL: Words("Link", "a link", "links"),
-    Facet.SOURCE_ID: Words("Source id", "a source id", "source ids"),
-    Facet.NAMESPACE: Words("Namespace", "a namespace", "namespaces"),
-}
-PATHS = frozenset({Facet.FOLDER, Facet.FILE_PATH, Facet.WORKSPACE, Facet.URL, Facet.REPO, Facet.NAMESPACE})
-"""Facets whose values tell themselves apart at both ends."""
+BelowRole = Qt.ItemDataRole.UserRole + 3
 
 _HEAD_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 _FIND_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
 _ROW_FLAGS = _FIND_FLAGS | Qt.ItemFlag.ItemIsSelectable
-
-_CAPITALS = {"github": "GitHub", "rss": "RSS"}
-
-
-def value_label(facet: Facet, value: str) -> str:
-    """A value as it stands in a row: one safe line, "(empty)" for a blank one."""
-    if is_blank(value):
-        return "(empty)"
-    if facet in (Facet.KIND, Facet.SOURCE):
-        return _CAPITALS.get(value, value.capitalize())
-    return shown(value)
-
-
-# The filter
-
-
-def chosen_values(facet: Facet, filter: MetaFilter) -> list[str]:
-    """The values of `facet` that `filter` asks for; of namespaces only one that is asked for alone."""
-    held = getattr(filter, facet.field)
-    if held is None:
-        return []
-    if isinstance(held, Reach):
-        return [str(held.at)] if held == Reach.exact(held.at) else []
-    return [str(value) for value in held] if facet.takes_several else [held]
-
-
-def has_condition(facet: Facet, filter: MetaFilter) -> bool:
-    """Whether `filter` holds a condition of `facet`."""
-    return facet.without(filter) != filter
-
-
-def narrowed(facet: Facet, filter: MetaFilter, value: str) -> MetaFilter:
-    """`filter` with `value` alone for `facet`: through `narrow`, or directly where that refuses a blank one.
-
-    Raises InvalidRequest where the facet cannot have such a value.
-    """
-    if is_blank(value) and facet not in (Facet.KIND, Facet.SOURCE, Facet.NAMESPACE):
-        return filter.model_copy(update={facet.field: [value] if facet.takes_several else value})
-    return facet.narrow(filter, value)
-
-
-def toggled(facet: Facet, filter: MetaFilter, value: str) -> MetaFilter:
-    """`filter` with `value` added where the facet takes several, else set; or taken away where it was chosen."""
-    chosen = chosen_values(facet, filter)
-    if value not in chosen:
-        alone = narrowed(facet, filter, value)
-        if not facet.takes_several:
-            return alone
-        return filter.model_copy(update={facet.field: [*getattr(filter, facet.field), *getattr(alone, facet.field)]})
-    if not facet.takes_several:
-        return facet.without(filter)
-    return filter.model_copy(update={facet.field: [one for one in getattr(filter, facet.field) if one != value]})
-
-
-# Rows
-
-
-class RowType(IntEnum):
-    """What a row is. Heads are the first level, all else the second."""
-
-    FACET = 0
-    FIND = 1
-    VALUE = 2
-    MISSING = 3
-    EXACT = 4
-    """The text of the find box itself as a value, where the values are too many to show each."""
-    MORE = 5
-    FEWER = 6
-    NOTE = 7
-
-
-class Order(Enum):
-    """How values are sorted."""
-
-    COUNT = "count"
-    NAME = "name"
-
-
-@dataclass(slots=True)
-class Row:
-    """One row below a head."""
-
-    type: RowType
-    value: str = ""
-    label: str = ""
-    count: int | None = None
-    """None where it is not known."""
-    is_chosen: bool = False
-    share: float = 0.0
-    """Of the largest count shown."""
-    share_before: float = 0.0
-
-    @property
-    def key(self) -> tuple[RowType, str]:
-        """What makes it the same row as another."""
-        return self.type, self.value
-
-
-@dataclass
-class Section:
-    """What is held of one facet."""
-
-    facet: Facet
-    page: ExplorePage | None = None
-    chosen: list[str] = field(default_factory=list)
-    counted: dict[str, int] = field(default_factory=dict)
-    """Counts of chosen values that are not among the page's buckets."""
-    has_condition: bool = False
-    fetched: int = FETCHED_FIRST
-    """As many buckets are asked for."""
-    shows_all: bool = False
-    find: str = ""
-    error: Exception | None = None
-    is_counting: bool = False
-    is_stale: bool = False
-    rows: list[Row] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    """Each value's count, the chosen ones included."""
-    ranking: list[str] | None = None
-    """All values in order, once that is known."""
-    haystack: dict[str, str] | None = None
-    """What each value is found by, once something is looked for."""
-
-    def take(self, page: ExplorePage | None, counted: Mapping[str, int]) -> None:
-        """Hold another page."""
-        self.page, self.counted = page, dict(counted)
-        buckets = [] if page is None else page.buckets
-        self.counts = {bucket.value: bucket.count for bucket in buckets} | self.counted
-        self.ranking = self.haystack = None
-
-    def total_values(self) -> int:
-        """How many values there are, of which the page need not hold all."""
-        return 0 if self.page is None else len(self.page.buckets) + self.page.more_buckets
-
-    def is_dead(self, row: Row) -> bool:
-        """Whether no item has the value under the other conditions, as far as is known."""
-        return row.count == 0 and not (self.page is not None and self.page.truncated)
-
-    def count_text(self, count: int | None) -> str:
-        """A count as it may be written: one that stopped early has a plus, one that is not known is a dash."""
-        if count is None:
-            return DASH
-        return at_least(count) if self.page is not None and self.page.truncated else number(count)
 
 
 class FacetModel(QAbstractItemModel):
@@ -217,41 +45,73 @@ class FacetModel(QAbstractItemModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sections = [Section(facet) for facet in WORDS]
-        self._at = {section.facet: at for at, section in enumerate(self._sections)}
-        self._order = Order.COUNT
+        self._sections = {facet: Section(facet) for facet in WORDS}
+        self._by_id = list(WORDS)  # the rows below a head know it by its place here, wherever it stands
+        self._ids = {facet: at + 1 for at, facet in enumerate(self._by_id)}
+        self._arrangement = list(WORDS)
+        self._pinned: set[Facet] = set()
+        self._hidden: set[Facet] = set()
+        self._shown = list(WORDS)
+        self._at = {facet: at for at, facet in enumerate(self._shown)}
 
     # What it holds
 
     @property
     def facets(self) -> list[Facet]:
-        """From top to bottom."""
-        return [section.facet for section in self._sections]
+        """Those that are shown, from top to bottom."""
+        return list(self._shown)
 
     @property
-    def order(self) -> Order:
-        """How values are sorted."""
-        return self._order
+    def arrangement(self) -> list[Facet]:
+        """All of them, the hidden ones at their places."""
+        return list(self._arrangement)
+
+    @property
+    def pinned(self) -> frozenset[Facet]:
+        """Those that stand above the others."""
+        return frozenset(self._pinned)
+
+    @property
+    def hidden(self) -> frozenset[Facet]:
+        """Those that are not shown, whatever they hold."""
+        return frozenset(self._hidden)
+
+    @property
+    def order(self) -> Order | None:
+        """How values are sorted; None where the facets differ in it."""
+        orders = {section.order for section in self._sections.values()}
+        return orders.pop() if len(orders) == 1 else None
 
     def section(self, facet: Facet) -> Section:
         """What is held of `facet`; not to be changed."""
-        return self._sections[self._at[facet]]
+        return self._sections[facet]
 
     def facet_at(self, index: Index) -> Facet | None:
         """The facet whose head or row `index` is."""
         if not index.isValid():
             return None
-        return self._sections[index.row() if index.internalId() == 0 else index.internalId() - 1].facet
+        return self._shown[index.row()] if index.internalId() == 0 else self._by_id[index.internalId() - 1]
 
     def row_at(self, index: Index) -> Row | None:
         """The row at `index`, None for a head."""
         if not index.isValid() or index.internalId() == 0:
             return None
-        return self._sections[index.internalId() - 1].rows[index.row()]
+        return self._sections[self._by_id[index.internalId() - 1]].rows[index.row()]
+
+    def above(self, index: Index) -> QModelIndex:
+        """The node that the one at `index` is below of, or the head."""
+        row, facet = self.row_at(index), self.facet_at(index)
+        if row is not None and facet is not None:
+            rows = self._sections[facet].rows
+            for at in range(index.row() - 1, -1, -1):
+                if rows[at].type is RowType.NODE and rows[at].depth < row.depth:
+                    return index.sibling(at, 0)
+        return index.parent()
 
     def facet_index(self, facet: Facet) -> QModelIndex:
-        """The head of `facet`."""
-        return self.index(self._at[facet], 0)
+        """The head of `facet`, an invalid index where it is hidden."""
+        at = self._at.get(facet)
+        return self.createIndex(at, 0, 0) if at is not None else QModelIndex()
 
     def row_index(self, facet: Facet, type: RowType, value: str = "") -> QModelIndex:
         """The first such row, or an invalid index."""
@@ -260,27 +120,107 @@ class FacetModel(QAbstractItemModel):
                 return self.index(at, 0, self.facet_index(facet))
         return QModelIndex()
 
+    # Which facets are shown, and where
+
+    def arrange_facets(
+        self, arrangement: Iterable[Facet], pinned: Collection[Facet] = (), hidden: Collection[Facet] = ()
+    ) -> None:
+        """Show the facets in another order; those that `arrangement` does not name come last, in the order of `WORDS`.
+
+        The pinned ones stand above the others. The last one is never hidden.
+        """
+        named = list(dict.fromkeys(arrangement))
+        named += [facet for facet in WORDS if facet not in named]
+        self._pinned = set(pinned)
+        self._hidden = set(hidden) if len(set(hidden)) < len(WORDS) else set()
+        self._arrangement = sorted(named, key=lambda facet: facet not in self._pinned)
+        self._show_heads([facet for facet in self._arrangement if facet not in self._hidden])
+
+    def set_pinned(self, facet: Facet, is_pinned: bool) -> None:
+        """Put `facet` above those that are not pinned, as the last of the pinned ones; or back below them."""
+        rest = [one for one in self._arrangement if one is not facet]
+        pinned = self._pinned | {facet} if is_pinned else self._pinned - {facet}
+        end = sum(one in self._pinned for one in rest)
+        self.arrange_facets([*rest[:end], facet, *rest[end:]], pinned, self._hidden)
+
+    def set_hidden(self, facet: Facet, is_hidden: bool) -> None:
+        """Show `facet` or not; its place stays its own."""
+        hidden = self._hidden | {facet} if is_hidden else self._hidden - {facet}
+        self.arrange_facets(self._arrangement, self._pinned, hidden)
+
+    def can_move(self, facet: Facet, step: int) -> bool:
+        """Whether there is another place above (-1) or below (1), among the pinned ones or among the others."""
+        return self._neighbour(facet, step) is not None
+
+    def move(self, facet: Facet, step: int) -> None:
+        """Change places with the facet above (-1) or below (1)."""
+        other = self._neighbour(facet, step)
+        if other is not None:
+            moved = [one for one in self._arrangement if one is not facet]
+            moved.insert(moved.index(other) + (step > 0), facet)
+            self.arrange_facets(moved, self._pinned, self._hidden)
+
+    def _neighbour(self, facet: Facet, step: int) -> Facet | None:
+        if facet in self._hidden:
+            return None
+        at = self._at[facet] + step
+        if not 0 <= at < len(self._shown):
+            return None
+        other = self._shown[at]
+        return other if (other in self._pinned) == (facet in self._pinned) else None
+
+    def _show_heads(self, wanted: list[Facet]) -> None:
+        """Bring the heads to `wanted`, one step after the other, so that a view keeps what is open."""
+        for facet in [one for one in self._shown if one not in wanted]:
+            at = self._at[facet]
+            self.beginRemoveRows(NOWHERE, at, at)
+            del self._shown[at]
+            self._note_places()
+            section = self._sections[facet]
+            section.forget()
+            section.rows = []
+            self.endRemoveRows()
+        for at, facet in enumerate(wanted):
+            if facet not in self._at:
+                self.beginInsertRows(NOWHERE, at, at)
+                self._shown.insert(at, facet)
+                self._note_places()
+                self.endInsertRows()
+                self._arrange(facet, held=False)
+            elif self._shown[at] is not facet:
+                was = self._at[facet]
+                self.beginMoveRows(NOWHERE, was, was, NOWHERE, at)
+                self._shown.insert(at, self._shown.pop(was))
+                self._note_places()
+                self.endMoveRows()
+        for facet in wanted:
+            self._head_changed(facet)
+
+    def _note_places(self) -> None:
+        self._at = {facet: at for at, facet in enumerate(self._shown)}
+
     # What it is told
 
     def clear(self) -> None:
         """Forget every count, keep the filter's choices."""
-        for at, section in enumerate(self._sections):
-            section.take(None, {})
-            section.error = None
-            section.is_counting = section.is_stale = False
-            section.fetched, section.shows_all, section.find = FETCHED_FIRST, False, ""
-            self._set_rows(at, [])
-            self._head_changed(at)
+        self.forget(self._sections)
+
+    def forget(self, facets: Iterable[Facet]) -> None:
+        """Hold no count of `facets` any more, as if they had never been counted."""
+        for facet in facets:
+            self._sections[facet].forget()
+            self._arrange(facet, held=False)
+            self._head_changed(facet)
 
     def show_filter(self, filter: MetaFilter, held: Collection[Facet] = ()) -> None:
         """Mark what `filter` asks for, at once; the counts follow. See `show_pages` for `held`."""
-        for at, section in enumerate(self._sections):
-            chosen, condition = chosen_values(section.facet, filter), has_condition(section.facet, filter)
+        for facet, section in self._sections.items():
+            chosen, condition = chosen_values(facet, filter), has_condition(facet, filter)
             if (chosen, condition) == (section.chosen, section.has_condition):
                 continue
             section.chosen, section.has_condition = chosen, condition
-            self._arrange(at, section.facet in held)
-            self._head_changed(at)
+            self._arrange(facet, facet in held)
+            self._head_changed(facet)
 
     def show_pages(
         self,
@@ -293,26 +233,26 @@ class FacetModel(QAbstractItemModel):
         The facets in `held` keep their rows and the order of them, even of values that are gone, until `settle`.
         """
         for facet, page in pages.items():
-            at = self._at[facet]
-            section = self._sections[at]
+            section = self._sections[facet]
             section.take(page, (counted or {}).get(facet, {}))
             section.error = None
             section.is_counting = section.is_stale = False
-            self._arrange(at, facet in held)
-            self._head_changed(at)
+            self._arrange(facet, facet in held)
+            self._head_changed(facet)
 
     def show_errors(self, errors: Mapping[Facet, Exception]) -> None:
         """Say at the heads what could not be counted; the counts of before stay, marked stale."""
         for facet, error in errors.items():
             section = self.section(facet)
             section.error, section.is_counting, section.is_stale = error, False, True
-            self._section_changed(self._at[facet])
+            self._section_changed(facet)
 
-    def set_stale(self) -> None:
-        """Nothing could be counted: the counts of before stay, marked stale. Why is not said at each head."""
-        for at, section in enumerate(self._sections):
+    def set_stale(self, facets: Iterable[Facet]) -> None:
+        """They could not be counted: the counts of before stay, marked stale. Why is not said at each head."""
+        for facet in facets:
+            section = self.section(facet)
             section.is_counting, section.is_stale = False, True
-            self._section_changed(at)
+            self._section_changed(facet)
 
     def set_counting(self, facets: Iterable[Facet]) -> None:
         """Mark what is being counted, and so is stale by now."""
@@ -320,50 +260,70 @@ class FacetModel(QAbstractItemModel):
             section = self.section(facet)
             if not section.is_counting:
                 section.is_counting = section.is_stale = True
-                self._section_changed(self._at[facet])
+                self._section_changed(facet)
 
     def end_counting(self) -> None:
         """Nothing is being counted any more."""
-        for at, section in enumerate(self._sections):
+        for facet, section in self._sections.items():
             if section.is_counting:
                 section.is_counting = False
                 section.is_stale = section.error is not None
-                self._section_changed(at)
+                self._section_changed(facet)
 
-    def set_order(self, order: Order) -> None:
-        """Sort every facet's values."""
-        self._order = order
-        for section in self._sections:
-            section.ranking = None
-        self.settle()
+    def set_order(self, order: Order, facets: Iterable[Facet]) -> None:
+        """Sort the values of `facets`."""
+        for facet in facets:
+            section = self.section(facet)
+            section.order, section.ranking = order, None
+            self._arrange(facet, held=False)
+
+    def set_tree(self, facet: Facet, is_tree: bool) -> None:
+        """Show the values of a facet of paths as a tree or as a list."""
+        section = self.section(facet)
+        section.is_tree = is_tree and facet.is_prefix
+        section.fetched = max(section.fetched, section.fetched_first)
+        self._arrange(facet, held=False)
+        self._head_changed(facet)
+
+    def set_open(self, facet: Facet, key: str, is_open: bool) -> None:
+        """Open or close a node of a tree."""
+        section = self.section(facet)
+        section.opened[key] = is_open
+        if not is_open:
+            section.grown.discard(key)
+        self._arrange(facet, held=True)
 
     def settle(self, held: Collection[Facet] = ()) -> None:
         """Bring the facets outside `held` into their order."""
-        for at, section in enumerate(self._sections):
-            if section.facet not in held:
-                self._arrange(at, held=False)
+        for facet in self._shown:
+            if facet not in held:
+                self._arrange(facet, held=False)
 
     def set_find(self, facet: Facet, text: str) -> None:
         """Show only the values that hold `text`, and the chosen ones."""
         section = self.section(facet)
         if section.find != text:
             section.find = text
-            self._arrange(self._at[facet], held=False)
-            self._head_changed(self._at[facet])
+            self._arrange(facet, held=False)
+            self._head_changed(facet)
 
-    def show_more(self, facet: Facet) -> None:
-        """Show as many values as a page can hold."""
+    def show_more(self, facet: Facet, key: str = "") -> None:
+        """Show as many values as a page can hold; in a tree those right below the node of `key`."""
         section = self.section(facet)
-        section.shows_all, section.fetched = True, SHOWN_MOST
-        self._arrange(self._at[facet], held=True)
-        self._head_changed(self._at[facet])
+        if section.is_tree:
+            section.grown.add(key)
+        else:
+            section.shows_all, section.fetched = True, SHOWN_MOST
+        self._arrange(facet, held=True)
+        self._head_changed(facet)
 
     def show_fewer(self, facet: Facet) -> None:
         """Show the first values only, as in the beginning."""
         section = self.section(facet)
-        section.shows_all, section.fetched = False, FETCHED_FIRST
-        self._arrange(self._at[facet], held=False)
-        self._head_changed(self._at[facet])
+        section.shows_all, section.fetched = False, section.fetched_first
+        section.grown.clear()
+        self._arrange(facet, held=False)
+        self._head_changed(facet)
 
     def fetch_all(self, facet: Facet) -> None:
         """Have the next count ask for as many values as a page can hold, however many are shown."""
@@ -371,9 +331,17 @@ class FacetModel(QAbstractItemModel):
 
     # Arranging
 
-    def _arrange(self, at: int, held: bool) -> None:
-        section = self._sections[at]
-        self._set_rows(at, self._rows(section, held) if section.page is not None else self._rows_uncounted(section))
+    def _arrange(self, facet: Facet, held: bool) -> None:
+        section = self._sections[facet]
+        if facet not in self._at:
+            return
+        if section.page is None:
+            rows = self._rows_uncounted(section)
+        elif section.is_tree and not section.find:
+            rows = self._tree_rows(section, held)
+        else:
+            rows = self._rows(section, held)
+        self._set_rows(facet, rows)
 
     def _rows_uncounted(self, section: Section) -> list[Row]:
         return [self._value_row(section, value) for value in section.chosen]
@@ -396,12 +364,8 @@ class FacetModel(QAbstractItemModel):
             visible = [value for value in visible if value in known or value in chosen or next(spare, None) is not None]
         rows = [self._value_row(section, value) for value in visible]
         if page.missing and not section.find:
-            rows.append(Row(RowType.MISSING, label="no value", count=page.missing))
-        largest = max((row.count or 0 for row in rows), default=0)
-        before = {row.key: row.share for row in section.rows}
-        for row in rows:
-            row.share = (row.count or 0) / largest if largest else 0.0
-            row.share_before = before.get(row.key, 0.0)
+            rows.append(_missing_row(page))
+        _share(rows, section)
         if section.total_values() >= FIND_FROM or section.find:  # what hides rows is seen
             rows.insert(0, Row(RowType.FIND))
         in_view = set(visible)
@@ -414,11 +378,86 @@ class FacetModel(QAbstractItemModel):
         count = section.counts.get(value)
         if count is None and page is not None and not page.more_buckets:
             count = 0
-        return Row(RowType.VALUE, value, value_label(section.facet, value), count, is_chosen=value in section.chosen)
+        row = Row(RowType.VALUE, value, value_label(section.facet, value), count, is_chosen=value in section.chosen)
+        if row.is_chosen and section.facet.is_prefix and page is not None:
+            row.below = section.below(value)
+        return row
+
+    def _tree_rows(self, section: Section, held: bool) -> list[Row]:
+        """The chosen path, and the nodes that are seen: each one below its own."""
+        page = section.page
+        assert page is not None
+        # What is gone keeps its place until the pointer leaves, as in a list.
+        kept = dict.fromkeys(section.tree_counts, 0) if held else {}
+        counts = kept | section.counts
+        if section.tree is None or counts != section.tree_counts:
+            section.tree, section.tree_counts = path_tree(counts), counts
+        places = {row.value: at for at, row in enumerate(section.rows) if row.type is RowType.NODE} if held else {}
+        rows = [Row(RowType.COLUMNS)] if section.tree or section.chosen else []
+        rows += [self._value_row(section, value) for value in section.chosen]
+        if section.tree:
+            self._add_nodes(rows, section, section.tree, places)
+        if page.missing:
+            rows.append(_missing_row(page))
+        _share(rows, section)
+        if section.total_values() >= FIND_FROM:
+            rows.insert(0, Row(RowType.FIND))
+        if page.more_buckets:
+            said = section.count_text(page.more_buckets)
+            rows.append(Row(RowType.NOTE, "rest", f"{said} more {WORDS[section.facet].many} are not in the tree"))
+        return rows
+
+    def _add_nodes(
+        self, rows: list[Row], section: Section, top: Mapping[str, PathNode], places: Mapping[str, int]
+    ) -> None:
+        def ranked(nodes: Mapping[str, PathNode]) -> list[PathNode]:
+            by_name = section.order is Order.NAME
+            return sorted(
+                nodes.values(),
+                key=lambda node: (
+                    places.get(node.key, len(places) + SHOWN_MOST),
+                    0 if by_name else -node.below,
+                    node.segment.casefold(),
+                    node.segment,
+                ),
+            )
+
+        def add(key: str, nodes: Mapping[str, PathNode], depth: int) -> None:
+            cap = SHOWN_MOST if key in section.grown else BELOW_FIRST
+            for node in ranked(nodes)[:cap]:
+                goes_on = len(nodes) == 1 or node.is_passage or node.key == ROOT
+                is_open = section.opened.get(node.key, goes_on) if node.nodes else None
+                rows.append(self._node_row(section, node, is_open))
+                if is_open:
+                    add(node.key, node.nodes, depth + 1)
+            if len(nodes) > cap:
+                is_grown = cap == SHOWN_MOST
+                said = (
+                    f"{number(len(nodes) - cap)} more are not shown" if is_grown else f"Show {_more(nodes, cap)} more"
+                )
+                rows.append(Row(RowType.NOTE if is_grown else RowType.MORE, key, said, depth=depth))
+
+        add("", top, 0)
+
+    def _node_row(self, section: Section, node: PathNode, is_open: bool | None) -> Row:
+        page = section.page
+        here = node.here if node.here is not None or (page is not None and page.more_buckets) else 0
+        return Row(
+            RowType.NODE,
+            node.key,
+            "(empty)" if is_blank(node.segment) else shown(node.segment),
+            here,
+            is_chosen=node.can_be_asked_for and node.path in section.chosen,
+            path=node.path,
+            depth=node.depth,
+            below=node.below,
+            is_open=is_open,
+            can_be_chosen=node.can_be_asked_for,
+        )
 
     def _ranked(self, section: Section, values: Iterable[str]) -> list[str]:
         """`values` in the order asked for."""
-        if self._order is Order.NAME:
+        if section.order is Order.NAME:
             return sorted(values, key=lambda value: (value_label(section.facet, value).casefold(), value))
         return sorted(values, key=lambda value: (-section.counts.get(value, 0), value))
 
@@ -470,16 +509,16 @@ class FacetModel(QAbstractItemModel):
             return False
         return True
 
-    def _set_rows(self, at: int, rows: list[Row]) -> None:
+    def _set_rows(self, facet: Facet, rows: list[Row]) -> None:
         """Bring one facet's rows to `rows` with as few steps as a view can follow without losing its place."""
-        section, parent = self._sections[at], self.index(at, 0)
+        section, parent = self._sections[facet], self.facet_index(facet)
         wanted = {row.key for row in rows}
         for first, last in reversed(_runs([row.key not in wanted for row in section.rows])):
             self.beginRemoveRows(parent, first, last)
             del section.rows[first : last + 1]
             self.endRemoveRows()
         there = {row.key for row in section.rows}
-        self._reorder(at, parent, [row for row in rows if row.key in there])
+        self._reorder(facet, parent, [row for row in rows if row.key in there])
         for first, last in _runs([row.key not in there for row in rows]):
             self.beginInsertRows(parent, first, last)
             section.rows[first:first] = rows[first : last + 1]
@@ -487,8 +526,8 @@ class FacetModel(QAbstractItemModel):
         if rows:
             self.dataChanged.emit(self.index(0, 0, parent), self.index(len(rows) - 1, 0, parent))
 
-    def _reorder(self, at: int, parent: QModelIndex, rows: list[Row]) -> None:
-        section = self._sections[at]
+    def _reorder(self, facet: Facet, parent: QModelIndex, rows: list[Row]) -> None:
+        section = self._sections[facet]
         old = [row.key for row in section.rows]
         if old == [row.key for row in rows]:
             section.rows = rows
@@ -497,33 +536,39 @@ class FacetModel(QAbstractItemModel):
         place = {row.key: to for to, row in enumerate(rows)}
         section.rows = rows
         for index in self.persistentIndexList():
-            if index.internalId() == at + 1:
+            if index.internalId() and self.facet_at(index) is facet:
                 self.changePersistentIndex(index, self.index(place[old[index.row()]], index.column(), parent))
         self.layoutChanged.emit()
 
-    def _head_changed(self, at: int) -> None:
-        head = self.index(at, 0)
-        self.dataChanged.emit(head, head)
+    def _head_changed(self, facet: Facet) -> None:
+        head = self.facet_index(facet)
+        if head.isValid():
+            self.dataChanged.emit(head, head)
 
-    def _section_changed(self, at: int) -> None:
-        self._head_changed(at)
-        if rows := self._sections[at].rows:
-            parent = self.index(at, 0)
+    def _section_changed(self, facet: Facet) -> None:
+        self._head_changed(facet)
+        parent = self.facet_index(facet)
+        if parent.isValid() and (rows := self._sections[facet].rows):
             self.dataChanged.emit(self.index(0, 0, parent), self.index(len(rows) - 1, 0, parent))
 
     # In words
 
     def summary(self, facet: Facet, is_open: bool = False) -> str:
-        """What stands at the right of a head: how many values there are, and of an open one how many are seen."""
+        """What stands at the right of a head: how many values there are, and of an open one how many are seen.
+
+        Of one that is not counted, as it is closed: what is chosen.
+        """
         section = self.section(facet)
         page = section.page
+        if page is None and section.error is None:
+            return "" if is_open else " or ".join(isolate(value_label(facet, value)) for value in section.chosen)
         if page is None:
-            return "not counted" if section.error is not None else ""
+            return "not counted"
         total = section.total_values()
         seen = sum(row.type is RowType.VALUE and bool(row.count) for row in section.rows)
         if page.truncated:
             said = f"{at_least(total)} values"
-        elif (is_open or section.find) and seen < total:
+        elif (is_open or section.find) and seen < total and not (section.is_tree and not section.find):
             said = f"{out_of(seen, total)} values"
         elif total == 0:
             said = "no values"
@@ -547,6 +592,13 @@ class FacetModel(QAbstractItemModel):
 
     def _row_tip(self, section: Section, row: Row) -> list[str]:
         match row.type:
+            case RowType.COLUMNS:
+                return ["Here: items with this very path. All: these and what is below."]
+            case RowType.NODE:
+                lines = [isolate(shown(row.path, TIP_CHARACTERS)), self._counted(section, row)]
+                if not row.can_be_chosen:
+                    return [*lines, "A filter cannot ask for an empty segment: it would admit all that is above it."]
+                return [*lines, below_words(row.path)]
             case RowType.VALUE:
                 name = "(empty): a blank value" if is_blank(row.value) else shown(row.value, TIP_CHARACTERS)
                 lines = [isolate(name), self._counted(section, row)]
@@ -555,24 +607,23 @@ class FacetModel(QAbstractItemModel):
                 if section.page is not None and section.page.truncated:
                     lines.append(_stopped(section.page))
                 if section.facet.is_prefix:
-                    base = shown(row.value.rstrip("/"), TIP_CHARACTERS)
-                    lines.append(
-                        f"The filter also matches what is below {isolate(base + '/')}, "
-                        f"but not a neighbour such as {isolate(base + '-old')}."
-                    )
+                    lines.append(below_words(row.value))
                 return lines
             case RowType.MISSING:
                 return [
                     f"{_items(section.count_text(row.count), row.count)} without {WORDS[section.facet].one}.",
                     "A filter cannot ask for items without a value.",
                 ]
-            case RowType.NOTE if row.value == "rest":
+            case RowType.NOTE if row.value != "none":
                 return ["The find box reaches the others: type one and filter by it."]
             case RowType.EXACT:
                 return ["Not among the values that were counted; the filter takes it as it is written."]
         return []
 
     def _counted(self, section: Section, row: Row) -> str:
+        if row.below is not None:
+            here = "?" if row.count is None else section.count_text(row.count)
+            return f"{here} here, {_items(section.below_text(row.below), row.below)} with what is below."
         if row.count is None:
             return "Not counted: too small to be among the values shown."
         return _items(section.count_text(row.count), row.count)
@@ -584,14 +635,26 @@ class FacetModel(QAbstractItemModel):
                 return f"{title}: no value, {_items(section.count_text(row.count), row.count)}, cannot be chosen"
             counted = "not counted" if row.count is None else _items(section.count_text(row.count), row.count)
             return f"{title} {row.label}, {counted}" + (", chosen" if row.is_chosen else "")
+        if row.type is RowType.NODE:
+            parts = [
+                f"{WORDS[section.facet].noun} {row.label}, level {row.depth + 1}",
+                self._counted(section, row)[:-1],
+            ]
+            parts += [] if row.is_open is None else ["open" if row.is_open else "closed"]
+            parts += ["chosen"] if row.is_chosen else [] if row.can_be_chosen else ["cannot be chosen"]
+            return ", ".join(parts)
+        if row.type is RowType.COLUMNS:
+            return "Here, all"
         return f"Find {WORDS[section.facet].one}" if row.type is RowType.FIND else row.label
 
     # Qt's model
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
         if not parent.isValid():
-            return len(self._sections)
-        return len(self._sections[parent.row()].rows) if parent.internalId() == 0 and parent.column() == 0 else 0
+            return len(self._shown)
+        if parent.internalId() or parent.column():
+            return 0
+        return len(self._sections[self._shown[parent.row()]].rows)
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
         return 1
@@ -601,19 +664,19 @@ class FacetModel(QAbstractItemModel):
             return True
         if parent.internalId() or parent.column():
             return False
-        section = self._sections[parent.row()]
+        section = self._sections[self._shown[parent.row()]]
         return bool(section.rows) or section.page is None  # not counted yet: it may be opened already
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
         # Not through hasIndex: it asks back twice, and a layout asks for every row.
         if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
-        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+        return self.createIndex(row, column, self._ids[self._shown[parent.row()]] if parent.isValid() else 0)
 
     def parent(self, child: Index = NOWHERE) -> QModelIndex:  # type: ignore[override]
         if not child.isValid() or child.internalId() == 0:
             return QModelIndex()
-        return self.createIndex(child.internalId() - 1, 0, 0)
+        return self.facet_index(self._by_id[child.internalId() - 1])
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
@@ -621,6 +684,8 @@ class FacetModel(QAbstractItemModel):
         row = self.row_at(index)
         if row is None:
             return _HEAD_FLAGS
+        if row.type is RowType.COLUMNS:
+            return Qt.ItemFlag.ItemNeverHasChildren  # the keyboard goes past it
         return _FIND_FLAGS if row.type is RowType.FIND else _ROW_FLAGS
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -628,14 +693,14 @@ class FacetModel(QAbstractItemModel):
             return None
         row = self.row_at(index)
         if row is None:
-            return self._head_data(self._sections[index.row()], role)
-        section = self._sections[index.internalId() - 1]
+            return self._head_data(self._sections[self._shown[index.row()]], role)
+        section = self._sections[self._by_id[index.internalId() - 1]]
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return row.label
             case Qt.ItemDataRole.UserRole:
-                return row.value if row.type is RowType.VALUE else None
-            case Qt.ItemDataRole.CheckStateRole if row.type is RowType.VALUE:
+                return row.value if row.type is RowType.VALUE else row.path if row.type is RowType.NODE else None
+            case Qt.ItemDataRole.CheckStateRole if row.type in CHOICES:
                 return Qt.CheckState.Checked if row.is_chosen else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.ToolTipRole:
                 return tip("\n".join(self._row_tip(section, row)))
@@ -644,7 +709,9 @@ class FacetModel(QAbstractItemModel):
             case _ if role == RowTypeRole:
                 return int(row.type)
             case _ if role == CountRole:
-                return section.count_text(row.count) if row.type in (RowType.VALUE, RowType.MISSING) else None
+                return section.count_text(row.count) if row.type in (*CHOICES, RowType.MISSING) else None
+            case _ if role == BelowRole:
+                return section.below_text(row.below) if row.below is not None else None
         return None
 
     def _head_data(self, section: Section, role: int) -> Any:
@@ -657,6 +724,7 @@ class FacetModel(QAbstractItemModel):
                 return tip("\n".join(self._head_tip(section)))
             case Qt.ItemDataRole.AccessibleTextRole:
                 parts = [WORDS[section.facet].title, self.summary(section.facet)]
+                parts += ["pinned"] if section.facet in self._pinned else []
                 parts += ["filtered"] if section.has_condition else []
                 parts += ["could not be counted"] if section.error is not None else []
                 return ", ".join(part for part in parts if part)
@@ -674,6 +742,25 @@ def _runs(marks: list[bool]) -> list[tuple[int, int]]:
         elif is_marked:
             runs.append((at, at))
     return runs
+
+
+def _more(nodes: Mapping[str, PathNode], cap: int) -> str:
+    rest = len(nodes) - cap
+    return number(rest) if len(nodes) <= SHOWN_MOST else f"{number(SHOWN_MOST - cap)} of {number(rest)}"
+
+
+def _missing_row(page: ExplorePage) -> Row:
+    return Row(RowType.MISSING, label="no value", count=page.missing)
+
+
+def _share(rows: list[Row], section: Section) -> None:
+    """Give each row its bar: against the largest one shown."""
+    before = {row.key: row.share for row in section.rows}
+    sizes = [(row.count if row.below is None or not section.is_tree else row.below) or 0 for row in rows]
+    largest = max(sizes, default=0)
+    for row, size in zip(rows, sizes, strict=True):
+        row.share = size / largest if largest else 0.0
+        row.share_before = before.get(row.key, 0.0)
 
 
 def _found_by(facet: Facet, value: str) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from typing import Any
 
 from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, TurnRange
+from explorer.contract.timeline import begin_of, day_of
+from explorer.ui.conditions import PREFIXES, WINDOW
 from explorer.ui.text import confidence, number, size, utc, when_full
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200
 TURN_BASE = "Turns are counted from 0, as in the memory contract"
+SIMILAR_CHARS = 1_000  # of an item's text, as a query: what comes later says little that is new
 _ID_ENDS = 6, 4
 
 
@@ -40,6 +43,15 @@ def short_id(id: str) -> str:
     """`9c41f0…7be2`."""
     start, end = _ID_ENDS
     return f"{id[:start]}…{id[-end:]}" if len(id) > start + end + 3 else id
+
+
+def similar_query(text: str) -> str:
+    """A text as a query, on one line; of a long one its start, up to the end of a word."""
+    words = " ".join(text[: 4 * SIMILAR_CHARS].split())
+    if len(words) <= SIMILAR_CHARS:
+        return words
+    end = words.rfind(" ", SIMILAR_CHARS // 2, SIMILAR_CHARS + 1)
+    return words[: end if end > 0 else SIMILAR_CHARS]
 
 
 def short_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
@@ -107,7 +119,8 @@ def _one(key: str, text: str | None, field: str = "", value: Any = None, *, is_m
     if text is None:
         return None
     wanted = value if value is not None else text
-    return Pair(key, (Value(text, field, wanted if field else None, is_mono=is_mono),))
+    act = f"Filter by this {key} and what is below it" if field in PREFIXES else ""
+    return Pair(key, (Value(text, field, wanted if field else None, is_mono=is_mono, act=act),))
 
 
 def _node(hit: Hit) -> Pair:
@@ -120,7 +133,13 @@ def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
     at = hit.meta.observed_at
     if at is None:
         return None
-    return Pair("observed", (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
+    day = day_of(at, zone)
+    try:
+        window = begin_of(day, zone), begin_of(day + timedelta(days=1), zone)
+    except OverflowError:  # the last day that there is
+        return Pair("observed", (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
+    act = "Show only what was observed on this day"
+    return Pair("observed", (Value(at.text, WINDOW, window, utc(at), drawn=when_full(at, zone), act=act),))
 
 
 def _tags(hit: Hit, most: int) -> Pair | None:
@@ -148,7 +167,8 @@ def turn_words(turns: TurnRange) -> str:
 def _length(hit: Hit) -> Pair:
     n = len(hit.text)
     words = f"{number(n)} character{'' if n == 1 else 's'}"
-    return Pair("length", (Value(words, tooltip=size(len(hit.text.encode("utf-8", "replace")))),))
+    size_bytes = n if hit.text.isascii() else len(hit.text.encode("utf-8", "replace"))
+    return Pair("length", (Value(words, tooltip=size(size_bytes)),))
 
 
 def _id(hit: Hit) -> Pair:

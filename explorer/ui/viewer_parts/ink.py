@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
 
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import runs
 
 PIECE = 8_000  # characters written before the window gets its turn again
 MAX_LINE = 8_000  # characters; Qt lays out a whole line at once, so that longer ones are cut in view
+UNWRAPPED_LINE = 500  # where lines do not wrap, all that are seen are laid out at once
+GOES_ON = 1  # the state of a block that begins in the middle of a line
+DEAR_SHARE = 4  # of a length, for text that takes so much longer to lay out
+_DEAR = re.compile("[\u0900-\u0dff\u200d\U00010000-\U0010ffff]")
 _LOOKS_BACK = 100  # characters, for a blank at which to cut
 LEADING = 4  # added to a line of 16 px for reading
 
@@ -61,23 +66,40 @@ def put(cursor: QTextCursor, text: str, chars: QTextCharFormat, ink: Ink) -> Non
             cursor.insertText(piece, chars)
 
 
-def put_long(cursor: QTextCursor, text: str, chars: QTextCharFormat, ink: Ink) -> Steps:
-    """Insert a text of any size in steps; lines beyond `MAX_LINE` are broken, which only the view shows."""
+def put_long(cursor: QTextCursor, text: str, chars: QTextCharFormat, ink: Ink, limit: int = MAX_LINE) -> Steps:
+    """Insert a text of any size in steps; lines beyond `limit` are broken, which only the view shows."""
     begun = 0
-    for piece in pieces(text):
-        broken, begun = broken_lines(piece, begun)
-        cursor.beginEditBlock()
-        put(cursor, broken, chars, ink)
-        cursor.endEditBlock()
-        yield len(piece)
+    for whole in pieces(text):
+        share = DEAR_SHARE if len(_DEAR.findall(whole)) > len(whole) // DEAR_SHARE else 1
+        for piece in pieces(whole, PIECE // share):
+            broken, begun = broken_lines(piece, begun, limit // share)
+            start = cursor.position()
+            cursor.beginEditBlock()
+            put(cursor, broken, chars, ink)
+            cursor.endEditBlock()
+            if len(broken) > len(piece):
+                _note_breaks(cursor.document().findBlock(start), piece.replace("\r\n", "\n"), broken)
+            yield len(piece)
 
 
-def pieces(text: str) -> Iterator[str]:
-    """`text` in parts of about `PIECE` characters, cut after a line if one ends near there, else between words."""
+def _note_breaks(block: QTextBlock, piece: str, broken: str) -> None:
+    """Give the blocks that begin at a break which only the view has the state `GOES_ON`."""
     at = 0
-    while len(text) - at > PIECE:
-        end = at + PIECE
-        line = text.rfind("\n", end - PIECE // 4, end)
+    for line in broken.replace("\r\n", "\n").split("\n")[:-1]:
+        at += len(line)
+        block = block.next()
+        if piece[at : at + 1] == "\n":
+            at += 1
+        else:
+            block.setUserState(GOES_ON)
+
+
+def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+    """`text` in parts of about `size` characters, cut after a line if one ends near there, else between words."""
+    at = 0
+    while len(text) - at > size:
+        end = at + size
+        line = text.rfind("\n", end - size // 4, end)
         end = line + 1 if line >= 0 else _after_blank(text, at, end)
         yield text[at:end]
         at = end
@@ -91,17 +113,18 @@ def _after_blank(text: str, start: int, end: int) -> int:
     return blank + 1 if blank >= 0 else end
 
 
-def broken_lines(text: str, begun: int = 0) -> tuple[str, int]:
-    """`text` with a break after each `MAX_LINE` characters of a line, and how much its last line already holds.
+def broken_lines(text: str, begun: int = 0, limit: int = MAX_LINE) -> tuple[str, int]:
+    """`text` with a break after each `limit` characters of a line, and how much its last line already holds.
 
     `begun` characters of the first line stand before `text`.
     """
     out: list[str] = []
+    looks_back = min(_LOOKS_BACK, limit // 4)
     for line in text.split("\n"):
         at = 0
-        while (left := begun + len(line) - at) > MAX_LINE:
-            is_full = begun > MAX_LINE - _LOOKS_BACK  # there is no room in which to find a blank
-            cut = at if is_full else _after_blank(line, at, at + MAX_LINE - begun)
+        while (left := begun + len(line) - at) > limit:
+            is_full = begun > limit - looks_back  # there is no room in which to find a blank
+            cut = at if is_full else _after_blank(line, at, at + limit - begun)
             out.append(line[at:cut])
             at, begun = cut, 0
         out.append(line[at:])

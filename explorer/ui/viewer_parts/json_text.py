@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
+_TOKEN = re.compile(r'"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
 _STEP = "  "
 
 
@@ -13,8 +13,10 @@ def pretty(compact: str) -> str:
     out: list[str] = []
     depth = 0
     before = ""
-    for found in _TOKEN.finditer(compact):  # one by one: a list of all would keep other threads waiting
-        token = found.group()
+    end = 0
+    while (found := _TOKEN.search(compact, end)) is not None:
+        end = _string_end(compact, found.start()) if found.group() == '"' else found.end()
+        token = compact[found.start() : end]
         if token in "}]":
             depth -= 1
             if before not in "{[":
@@ -25,3 +27,15 @@ def pretty(compact: str) -> str:
         depth += token in "{["
         before = token
     return "".join(out)
+
+
+def _string_end(text: str, start: int) -> int:
+    """The place after the string that begins at `start`. A pattern would keep other threads waiting for all of it."""
+    at = start
+    while (at := text.find('"', at + 1)) >= 0:
+        before = at
+        while text[before - 1] == "\\":
+            before -= 1
+        if (at - before) % 2 == 0:
+            return at + 1
+    return len(text)

@@ -47,7 +47,7 @@ class LearningCard(QScrollArea):
         self.evidence_label.setProperty("tone", "text2")
         self.evidence = GrowingReader("evidenceView")
         self.evidence.setAccessibleName("Evidence")
-        self.quote = _Quote(self.evidence)
+        self.quote = Quote(self.evidence)
         self.thread_label = _OneLine()
         self.thread_label.setObjectName("threadLabel")
         self.thread_button = QPushButton("Open the conversation")
@@ -144,7 +144,7 @@ def quoted(evidence: str) -> str:
     return evidence if is_bare else f"“{evidence}”"
 
 
-class _Quote(QFrame):
+class Quote(QFrame):
     """Text behind a rule."""
 
     def __init__(self, text: QWidget) -> None:

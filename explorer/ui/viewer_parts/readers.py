@@ -18,8 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QPlainTextEdit, QSizePolicy, QTextBrowser, QWidget
 
+from explorer.ui.text import number
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.ink import MAX_LINE
+from explorer.ui.viewer_parts.ink import UNWRAPPED_LINE
 
 MARGIN = 16
 TAB_CHARS = 4
@@ -166,6 +167,15 @@ class PlainReader(QPlainTextEdit):
         """Scroll up; the widget's own cursor has moved along with what was written at it."""
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
+    def go_to(self, position: int) -> None:
+        """Scroll so that the line at `position` is the first that is seen, or as near to that as the end allows."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(position)
+        self.setTextCursor(cursor)
+        bar = self.verticalScrollBar()
+        line = self.fontMetrics().lineSpacing()
+        bar.setValue(bar.value() + round(self.cursorRect(cursor).top() / max(1, line)))
+
     def reveal(self, position: int) -> None:
         """Scroll so that `position` is seen, if it is not."""
         cursor = QTextCursor(self.document())
@@ -205,4 +215,4 @@ def _tab_px(role: str) -> float:
     return QFontMetricsF(theme().font(role)).horizontalAdvance(" ") * TAB_CHARS
 
 
-LONG_LINE_NOTE = f"long lines are broken after {MAX_LINE:,} characters".replace(",", "\u202f")
+LONG_LINE_NOTE = f"long lines are broken after {number(UNWRAPPED_LINE)} characters at most"

@@ -1,4 +1,4 @@
-"""The conversation that a learning was drawn from. Free of Qt."""
+"""The conversation that a learning was drawn from, or of which an item is a part. Free of Qt."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ async def find_conversation(engine: MemoryEngine, learning: Hit) -> Hit | None:
         if found := (await engine.list_preview(ListRequest(filter=filter, limit=MAX_LISTED))).items:
             turns = learning.meta.turns
             return found[0] if turns is None or len(found) == 1 else await _holder(engine, found, reach, turns.first)
+    return None
+
+
+async def find_whole(engine: MemoryEngine, part: Hit) -> Hit | None:
+    """The stored conversation of which `part` is some turns; None where there is none.
+
+    Of several it is the longest, as far as their ranges tell: one without a range holds all.
+    """
+    thread, turns = part.meta.thread_id, part.meta.turns
+    if thread is None or turns is None:
+        return None
+    for reach in (EVERYTHING, Reach.of(part.meta.namespace)):
+        filter = MetaFilter(thread_id=thread, kinds=[ItemKind.CONVERSATION], reach=reach)
+        listed = (await engine.list_preview(ListRequest(filter=filter, limit=MAX_LISTED))).items
+        for hit in listed:
+            if hit.id != part.id and hit.meta.turns is None:
+                return hit
+        ranges = [(hit.meta.turns.last - hit.meta.turns.first, hit) for hit in listed if hit.meta.turns is not None]
+        for length, hit in sorted(ranges, key=lambda each: -each[0]):
+            held = hit.meta.turns
+            is_wider = length > turns.last - turns.first
+            if held is not None and is_wider and held.first <= turns.first and turns.last <= held.last:
+                return hit
     return None
 
 

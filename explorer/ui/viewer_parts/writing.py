@@ -25,7 +25,7 @@ from explorer.ui.markdown import Block, BlockKind, Side, Span
 from explorer.ui.text import MONTHS, NO_BREAK
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import TURN_BASE
-from explorer.ui.viewer_parts.ink import LEADING, PIECE, Ink, Steps, broken_lines, pieces, put, put_long
+from explorer.ui.viewer_parts.ink import LEADING, MAX_LINE, PIECE, Ink, Steps, broken_lines, pieces, put, put_long
 
 ROLE_PX = 80  # at the design's text size
 CELL = 8
@@ -41,9 +41,9 @@ IMAGE_SIGN = "▨"
 _DESIGN_PX = 13
 
 
-def write_plain(cursor: QTextCursor, text: str, role: str, token: str, ink: Ink) -> Steps:
-    """A text as it is."""
-    yield from put_long(cursor, text, ink.chars(role, token), ink)
+def write_plain(cursor: QTextCursor, text: str, role: str, token: str, ink: Ink, limit: int = MAX_LINE) -> Steps:
+    """A text as it is, but for lines beyond `limit`."""
+    yield from put_long(cursor, text, ink.chars(role, token), ink, limit)
 
 
 # Conversations

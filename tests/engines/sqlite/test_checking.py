@@ -151,9 +151,9 @@ DAMAGES: list[tuple[str, set[Trouble], int]] = [
     ("DELETE FROM cols WHERE seg = 1", set(), 0),  # written again when the next segment is full
     ("UPDATE cols SET data = x'00' WHERE seg = 0", {Trouble.COLUMNS}, 0),
     ("UPDATE cols SET data = (SELECT data FROM cols WHERE seg = 1) WHERE seg = 0", {Trouble.COLUMNS}, 0),
-    ("UPDATE gone SET ids = x'0100000000000000'", {Trouble.LOG}, 0),
-    ("UPDATE gone SET ids = x'00'", {Trouble.LOG}, 0),
-    ("UPDATE gone SET generation = 99", {Trouble.LOG}, 0),
+    ("UPDATE gone SET ids = x'0100000000000000' WHERE ids <> x''", {Trouble.LOG}, 0),
+    ("UPDATE gone SET ids = x'00' WHERE ids <> x''", {Trouble.LOG}, 0),
+    (f"UPDATE gone SET generation = {2**61} WHERE ids <> x''", {Trouble.LOG}, 0),
     ("DELETE FROM state", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("UPDATE state SET next_id = 44", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("UPDATE state SET uid = 7", {Trouble.STATE, Trouble.UNREADABLE}, 0),

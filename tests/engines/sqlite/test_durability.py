@@ -20,6 +20,7 @@ import pytest
 from explorer.contract import ConfigError, ItemId, ListRequest, MetaFilter, Namespace, Reach, StoreItem
 from explorer.engines.sqlite import SqliteEngine
 from explorer.engines.sqlite.checking import check_file
+from explorer.engines.sqlite.payloads import to_payload
 from tests.engines.sqlite import crashing
 from tests.engines.sqlite.crashing import MARK, FakeEmbedder, Round, read_log
 from tests.engines.sqlite.support import fill, opened, vectors_made
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[3]
 FILES = 8
 ROUNDS = 25  # for each of them: 200 in all
 SCAN_EVERY = 5
+PIECE = 16  # bytes of compressed content
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -142,8 +144,14 @@ async def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(
 def check_bytes(path: Path, removed: dict[ItemId, StoreItem], vectors: dict[str, bytes]) -> None:
     """Nothing of removed items is in the file, its log and the log's index."""
     gone = {crashing.mark(*place(item)).encode() for item in removed.values()}
+    packed = [to_payload(item.written()[1]) for item in removed.values()]
+    pieces = {content[at : at + PIECE] for content in packed for at in range(0, len(content) - PIECE, 4)}
+    with closing(sqlite3.connect(path)) as conn:
+        held = b"".join(payload for (payload,) in conn.execute("SELECT payload FROM item"))
     for file in path.parent.glob(path.name + "*"):
         data = file.read_bytes()
         assert not gone & set(MARK.findall(data)), file.name
+        left = pieces & {data[at : at + PIECE] for at in range(len(data) - PIECE + 1)}
+        assert not [piece for piece in left if piece not in held], file.name  # what another item has too may stay
         assert not [id for id in removed if bytes.fromhex(id) in data], file.name
         assert not [id for id in removed if id in vectors and vectors[id][: crashing.DIMS] in data], file.name

@@ -28,6 +28,7 @@ from explorer.contract import (
     Namespace,
     NotFound,
     Reach,
+    Timestamp,
     TinyMemoryError,
     Unavailable,
 )
@@ -445,3 +446,37 @@ async def test_contradictions_are_errors_and_stay_so(folder: Path, damage: str, 
             with pytest.raises(EngineFailure, match=f"is damaged: {reason}"):
                 await list_all(engine)
     assert everything(path) == before
+
+
+async def test_older_copy_written_over_the_open_file_is_read_anew(folder: Path) -> None:
+    """By SQLite's own means, as its shell's `.restore` does: the same file, and counters that were there before."""
+    path = folder / "memory.db"
+    await made(path, "base")
+    shutil.copyfile(path, folder / "copy.db")
+    old, new = Timestamp.parse("2001-01-01T00:00:00Z"), Timestamp.parse("2026-01-01T00:00:00Z")
+    before_2010 = MetaFilter(observed_before=Timestamp.parse("2010-01-01T00:00:00Z"))
+    request = FetchRequest(query="junk precious", mode=FetchMode.KEYWORD, limit=9)
+    async with opened(path) as engine:
+        await engine.store(note("junk", observed_at=old))
+        assert [hit.text for hit in await list_all(engine, before_2010)] == ["junk"]
+        assert [hit.text for hit in (await engine.fetch(request)).hits] == ["junk"]
+        with closing(sqlite3.connect(folder / "copy.db")) as copy, closing(sqlite3.connect(path)) as file:
+            copy.backup(file)
+        async with opened(path) as other:
+            await other.store(note("precious", observed_at=new))
+        assert await list_all(engine, before_2010) == []
+        assert [hit.text for hit in (await engine.fetch(request)).hits] == ["precious"]
+        assert (await engine.forget(ForgetTarget(filter=before_2010))).forgotten == 0
+        assert {hit.text for hit in await list_all(engine)} == {"base", "precious"}
+
+
+async def test_file_that_was_moved_while_open_has_all_that_was_stored(folder: Path) -> None:
+    path, elsewhere = folder / "memory.db", folder / "elsewhere.db"
+    await made(path, "first")
+    async with opened(path) as engine:
+        await engine.store(note("acknowledged"))
+        path.rename(elsewhere)
+        with pytest.raises(Unavailable, match="was moved"):
+            await engine.store(note("refused"))
+    async with opened(elsewhere) as engine:
+        assert {hit.text for hit in await list_all(engine)} == {"first", "acknowledged"}

@@ -157,7 +157,7 @@ def test_rows_without_items_are_not_stepped_through() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
         schema.migrate(conn)
         rows = 5_000 * schema.SEGMENT + 3 * schema.RUN + 7
-        conn.execute("UPDATE state SET generation = 5001, next_id = ?", (rows,))
+        conn.execute("UPDATE state SET changes = 5001, next_id = ?", (rows,))
         record = b"\1" + bytes(segments.RECORD.itemsize - 1)
         for row in (5, 3_000 * schema.SEGMENT + 2 * schema.RUN, rows - 1):
             conn.execute("INSERT INTO fac VALUES(?, ?, x'')", (row, record))
@@ -323,7 +323,8 @@ async def test_whole_tree_is_empty_after_its_erase_whatever_the_columns_say(fill
             assert set(row_counts(filled).values()) == {0}
             with closing(sqlite3.connect(filled)) as conn:
                 state = schema.State.read(conn)
-            assert (state.generation, state.next_id) == (before.generation + 1, before.next_id)
+            assert state.generation > before.generation
+            assert state.next_id == before.next_id
             new = await fill(engine, [note(f"new {number}") for number in range(30)])
             await settled(engine)
             assert {hit.id for hit in await list_all(other)} == set(new)

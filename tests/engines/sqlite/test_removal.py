@@ -336,6 +336,23 @@ async def test_unfinished_removal_is_said_until_the_reader_lets_go(folder: Path,
             assert (await each.health()).state == "ok"
 
 
+async def test_removal_whose_caller_gave_up_is_finished(folder: Path, until: Until) -> None:
+    path = folder / "memory.db"
+    async with opened(path) as engine:
+        ids = await fill(engine, [note("unforgettable", workspace="w"), note("stays")])
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM item").fetchone()
+            removal = asyncio.create_task(engine.forget(ForgetTarget(ids=ids[:1])))
+            with closing(sqlite3.connect(path)) as other:
+                await until(lambda: other.execute("SELECT count(*) FROM item").fetchone() == (1,))
+            removal.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await removal
+            reader.execute("ROLLBACK")
+        await until(lambda: b"unforgettable" not in bytes_of(folder))
+
+
 @pytest.mark.parametrize("failure", [sqlite3.OperationalError("database or disk is full"), OSError(5, "I/O error")])
 async def test_disk_that_fails_after_a_removal_is_no_failed_removal(
     folder: Path, until: Until, monkeypatch: pytest.MonkeyPatch, failure: Exception

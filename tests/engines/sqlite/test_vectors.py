@@ -621,7 +621,7 @@ def memory_of(rows: npt.NDArray[np.float32]) -> sqlite3.Connection:
     schema.migrate(conn)
     data = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
     conn.executemany("INSERT INTO vec VALUES(?, ?)", [(id, row.tobytes()) for id, row in enumerate(data)])
-    conn.execute("UPDATE state SET generation = 1, next_id = ?", (len(rows),))
+    conn.execute("UPDATE state SET changes = 1, next_id = ?", (len(rows),))
     Made("m", rows.shape[1], vectors.FORM, 1, len(rows), len(rows), len(rows)).write(conn)
     return conn
 

@@ -7,12 +7,10 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QTextDocument
 
 from explorer.contract import Facet, InvalidRequest, ItemKind, MetaFilter, Namespace, Reach
-from explorer.ui.models.facet_model import (
-    CountRole,
-    FacetModel,
+from explorer.ui.models.facet_model import CountRole, FacetModel, RowTypeRole
+from explorer.ui.models.facet_rows import (
     Order,
     RowType,
-    RowTypeRole,
     chosen_values,
     has_condition,
     narrowed,
@@ -62,7 +60,7 @@ def test_filled_model_passes_qts_tester(qtmodeltester):
     model.show_filter(MetaFilter(tags_any=["v00040", "gone"]))
     model.show_more(Facet.TAG)
     model.set_find(Facet.TAG, "")
-    model.set_order(Order.NAME)
+    model.set_order(Order.NAME, Facet)
     model.show_pages({Facet.TAG: TAGS})
     model.clear()
     qtmodeltester.check(model)
@@ -82,6 +80,10 @@ def test_rows_hold_their_facet_and_their_value():
 def test_words_of_a_head():
     model = FacetModel()
     assert model.summary(Facet.TAG) == ""
+    model.show_filter(MetaFilter(tags_any=["a", ""]))
+    assert model.summary(Facet.TAG) == "\u2068a\u2069 or \u2068(empty)\u2069", "closed, it says what is chosen"
+    assert model.summary(Facet.TAG, is_open=True) == ""
+    model.show_filter(MetaFilter())
     model.show_pages({Facet.TAG: TAGS, Facet.LANGUAGE: page_of(Facet.LANGUAGE, {"en": 1})})
     assert model.summary(Facet.TAG) == "3 values"
     assert model.summary(Facet.LANGUAGE) == "1 value"
@@ -147,7 +149,7 @@ def test_rows_keep_their_identity_through_sorting():
 def test_by_name():
     model = FacetModel()
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"b": 9, "C": 5, "a": 1})})
-    model.set_order(Order.NAME)
+    model.set_order(Order.NAME, Facet)
     assert labels(model, Facet.TAG) == ["a", "b", "C"]
 
 
@@ -217,7 +219,7 @@ def test_a_facet_without_values_says_so_and_a_chosen_value_keeps_its_zero():
 def test_counts_of_before_are_said_to_be_that():
     model = FacetModel()
     model.show_pages({Facet.TAG: TAGS})
-    model.set_stale()
+    model.set_stale(Facet)
     assert model.section(Facet.TAG).is_stale
     assert "These are the counts of before." in tip_of(model.facet_index(Facet.TAG))
     assert model.summary(Facet.URL) == ""
@@ -338,3 +340,56 @@ def test_a_namespace_is_chosen_only_where_it_is_asked_for_alone():
     assert chosen_values(Facet.NAMESPACE, MetaFilter(reach=Reach.exact(at))) == ["team:acme"]
     assert chosen_values(Facet.NAMESPACE, MetaFilter(reach=Reach.subtree(at))) == []
     assert has_condition(Facet.NAMESPACE, MetaFilter(reach=Reach.subtree(at)))
+
+
+def test_moving_hiding_and_pinning_pass_qts_tester(qtmodeltester):
+    model = many(20)
+    model.show_pages({Facet.FOLDER: page_of(Facet.FOLDER, {"/a": 2, "/a/b": 1}, missing=1)})
+    model.set_tree(Facet.FOLDER, True)
+    qtmodeltester.check(model)
+    row = QPersistentModelIndex(model.row_index(Facet.FOLDER, RowType.NODE, "//a/b"))
+    head = QPersistentModelIndex(model.facet_index(Facet.FOLDER))
+    model.set_pinned(Facet.FOLDER, True)
+    model.set_hidden(Facet.KIND, True)
+    model.move(Facet.TAG, 1)
+    model.set_hidden(Facet.KIND, False)
+    assert model.facets[:4] == [Facet.FOLDER, Facet.KIND, Facet.SOURCE, Facet.TAG]
+    assert (row.data(), row.parent(), head.row()) == ("b", head, 0)
+    model.set_hidden(Facet.FOLDER, True)
+    assert not row.isValid()
+    assert model.section(Facet.FOLDER).page is None
+    model.show_pages({Facet.FOLDER: TAGS})
+    model.set_find(Facet.FOLDER, "x")
+    qtmodeltester.check(model)
+
+
+def test_a_place_is_changed_with_what_is_seen_only():
+    model = FacetModel()
+    model.set_hidden(Facet.TAG, True)
+    model.move(Facet.KIND, 1)
+    assert model.facets[:2] == [Facet.SOURCE, Facet.KIND], "one step is one row, whatever is hidden between"
+    model.set_pinned(Facet.URL, True)
+    assert not model.can_move(Facet.URL, 1), "a pinned one stays above the others"
+    assert not model.can_move(Facet.SOURCE, -1)
+    model.set_pinned(Facet.URL, False)
+    assert model.facets[0] is Facet.URL
+    assert model.can_move(Facet.URL, 1)
+
+
+def test_a_tooltip_of_a_node_is_cut():
+    model = FacetModel()
+    model.show_pages({Facet.FOLDER: page_of(Facet.FOLDER, {"x" * 1_000_000: 1})})
+    model.set_tree(Facet.FOLDER, True)
+    row = model.row_index(Facet.FOLDER, RowType.NODE, "x" * 1_000_000)
+    assert len(row.data(Qt.ItemDataRole.ToolTipRole)) < 10_000
+    assert len(row.data()) < 400
+    assert len(row.data(Qt.ItemDataRole.AccessibleTextRole)) < 500
+
+
+def test_stored_text_is_plain_in_a_tree_too():
+    model = FacetModel()
+    model.show_pages({Facet.FOLDER: page_of(Facet.FOLDER, {"/<b>x\u202ey</b>": 1})})
+    model.set_tree(Facet.FOLDER, True)
+    rows = [row for row in model.section(Facet.FOLDER).rows if row.type is RowType.NODE]
+    assert [row.label for row in rows] == ["/", "<b>x⟦RLO⟧y<", "b>"]
+    assert "<b>" not in model.row_index(Facet.FOLDER, RowType.NODE, rows[1].value).data(Qt.ItemDataRole.ToolTipRole)

@@ -1,0 +1,276 @@
+"""Why an item is where it is in the list: asked of the engine, and put into words. Free of Qt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
+
+from explorer.contract import (
+    HALF_LIFE_DAYS,
+    ExplainedHit,
+    FetchMode,
+    FetchRequest,
+    Hit,
+    ItemId,
+    ListRequest,
+    MemoryEngine,
+    MetaFilter,
+    Reach,
+    Unsupported,
+    WeightProfile,
+    is_blank,
+)
+from explorer.ui.conditions import Condition, conditions, without
+from explorer.ui.text import DASH, counted, number, shown, when_full
+
+PAGE = 50
+MAX_LOOKED_AT = 500  # hits of a search among which the item is looked for
+LISTED = 200
+MAX_PASSAGE = 1_200  # characters of it that are quoted
+_ROUNDING = 0.002  # within which the parts are said to make up the score
+
+_MODES = {
+    FetchMode.KEYWORD: "by its words",
+    FetchMode.VECTOR: "by its meaning",
+    FetchMode.HYBRID: "by its words and its meaning",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the list shows: all that the filter admits, or the hits of a query among it."""
+
+    filter: MetaFilter = field(default_factory=MetaFilter)
+    query: str = ""
+    mode: FetchMode | None = None
+
+    @property
+    def is_search(self) -> bool:
+        return not is_blank(self.query)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the engine says of one item under a question."""
+
+    place: int | None = None
+    """In the list, from 1; None where it is not among what was looked at."""
+    looked_at: int | None = None
+    """How many of the list were; None for all of them."""
+    explained: ExplainedHit | None = None
+    profile: WeightProfile | None = None
+    notes: tuple[str, ...] = ()
+    refusal: str = ""
+    """Why there are no parts, in the engine's words."""
+    is_newest_first: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a score. `weight` is None where the weights do not know it."""
+
+    name: str
+    meaning: str
+    value: float
+    weight: float | None = None
+    is_sum: bool = False
+
+    @property
+    def gives(self) -> float:
+        return self.value if self.is_sum else self.value * (self.weight or 0.0)
+
+    @property
+    def numbers(self) -> str:
+        """`0.820 × 0.95 = 0.779`."""
+        if self.is_sum:
+            return f"{self.value:.3f}"
+        if self.weight is None:
+            return f"{self.value:.3f} × {DASH}"
+        return f"{self.value:.3f} × {self.weight:.2f} = {self.gives:.3f}"
+
+
+@dataclass(frozen=True)
+class Meets:
+    """A condition of the filter, and whether the item meets it."""
+
+    condition: Condition
+    is_met: bool
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Everything that the page says."""
+
+    lead: str
+    parts: tuple[Part, ...] = ()
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    passage: str = ""
+    passage_words: str = ""
+    """Where the passage stands in the item."""
+    meets: tuple[Meets, ...] = ()
+
+
+async def ask_why(engine: MemoryEngine, question: Question, id: ItemId) -> Answer:
+    """The item's place in the list, and the parts of its score where the engine tells them."""
+    if not question.is_search:
+        listed = await engine.list_preview(ListRequest(filter=question.filter, limit=LISTED))
+        looked_at = None if listed.next_cursor is None else len(listed.items)
+        return Answer(_place(listed.items, id), looked_at, is_newest_first=_is_newest_first(listed.items))
+    modes = engine.descriptor().fetch_modes
+    mode = question.mode or (modes[0] if modes else None)
+    if mode is None:
+        return Answer(refusal="it has no search")
+    count = 0
+    cursor: str | None = None
+    while True:
+        # With the limit of the list's own pages: an engine keeps a ranking that goes on, and does no work twice.
+        req = FetchRequest(query=question.query, mode=mode, filter=question.filter, limit=PAGE, cursor=cursor)
+        try:
+            page = await engine.fetch_explained(req)
+        except Unsupported as error:
+            return Answer(refusal=error.text)
+        for at, each in enumerate(page.hits, count + 1):
+            if each.hit.id == id:
+                return Answer(at, None, each, page.profile, tuple(page.notes))
+        count += len(page.hits)
+        cursor = page.next_cursor
+        if cursor is None or not page.hits or count >= MAX_LOOKED_AT:
+            seen = None if cursor is None else count
+            return Answer(looked_at=seen, profile=page.profile, notes=tuple(page.notes))
+
+
+def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: datetime | None = None) -> Reason:
+    """`answer` in words; `now` is for tests."""
+    meets = tuple(_meets(hit, question.filter, zone))
+    if not question.is_search:
+        return Reason(_lead_of_list(hit, answer, zone), meets=meets)
+    if answer.refusal:
+        score = f" Its score is {hit.score:.3f}; a higher one stands before it." if hit.score else ""
+        said = shown(answer.refusal, 300).removesuffix(".")
+        return Reason(f"This engine does not tell why a hit stands where it does: {said}.{score}", meets=meets)
+    warnings = tuple(f"{note[:1].upper()}{note[1:].removesuffix('.')}." for note in map(shown, answer.notes))
+    explained, profile = answer.explained, answer.profile
+    if explained is None or profile is None or answer.place is None:
+        return Reason(_not_among(answer, "hit", "search"), warnings=warnings, meets=meets)
+    mode = f" {_MODES[question.mode]}" if question.mode is not None else ""
+    above = " What comes before it has a higher score." if answer.place > 1 else ""
+    lead = f"Hit {number(answer.place)} of this search, found{mode}.{above}"
+    parts = _parts(explained, profile)
+    passage, where = _passage(explained)
+    return Reason(
+        lead,
+        parts,
+        tuple(_remarks(explained, profile, parts, zone, now or datetime.now(UTC))),
+        warnings,
+        passage,
+        where,
+        meets,
+    )
+
+
+def _lead_of_list(hit: Hit, answer: Answer, zone: tzinfo) -> str:
+    place = f"Item {number(answer.place)} of this list." if answer.place is not None else ""
+    where = place or _not_among(answer, "item", "list")
+    if not answer.is_newest_first:
+        return f"{where} Nothing is searched for, so the order is the engine's own."
+    at = hit.meta.observed_at
+    seen = "this one has no time, so it stands at the end" if at is None else f"this one is of {when_full(at, zone)}"
+    return f"{where} Nothing is searched for, so the newest come first; {seen}."
+
+
+def _not_among(answer: Answer, noun: str, whole: str) -> str:
+    among = f"{noun}s" if answer.looked_at is None else f"first {counted(answer.looked_at, noun)}"
+    return f"It is not among the {among} of this {whole}."
+
+
+def _parts(explained: ExplainedHit, profile: WeightProfile) -> tuple[Part, ...]:
+    """The parts that count, or could have, and their sum."""
+    told = explained.breakdown
+    found = [
+        Part("Words", "How much of the query it holds in words", told.keyword_relevance, profile.keyword),
+        Part("Meaning", "How near its meaning is to the query's", told.vector_similarity, profile.vector),
+        Part("Links", "How it hangs together with what the query names", told.graph_relevance, profile.graph),
+        Part("Episodes", "How it belongs to what was being done", told.episodic_relevance),
+        Part("Freshness", "How new it is", told.freshness, profile.freshness),
+    ]
+    found = [part for part in found if part.weight or (part.value and part.name != "Freshness")]
+    return (*found, Part("Score", "What it was ranked by", told.final_score, is_sum=True))
+
+
+def _remarks(
+    explained: ExplainedHit, profile: WeightProfile, parts: Sequence[Part], zone: tzinfo, now: datetime
+) -> list[str]:
+    told = explained.breakdown
+    name = shown(told.profile or profile.name, 60)
+    counts = [
+        f"{words} {weight:.2f}"
+        for words, weight in (
+            ("words", profile.keyword),
+            ("meaning", profile.vector),
+            ("links", profile.graph),
+            ("freshness", profile.freshness),
+        )
+        if weight
+    ]
+    said = [f"The weights are those of the profile {name}: {', '.join(counts)}."]
+    rest = told.final_score - math.fsum(part.gives for part in parts if not part.is_sum)
+    if abs(rest) > _ROUNDING:
+        does = "adds" if rest > 0 else "takes away"
+        said.append(f"By a rule of its own the engine {does} {abs(rest):.3f}.")
+    if not profile.freshness:
+        said.append("How old an item is does not count here.")
+        return said
+    at = explained.hit.meta.observed_at
+    halves = f"freshness halves every {HALF_LIFE_DAYS:g} days"
+    if at is None:
+        said.append(f"Nobody knows when it was observed, so it has no freshness; {halves}.")
+    else:
+        said.append(f"Observed {when_full(at, zone)}{_age_words(now - at)}; {halves}.")
+    return said
+
+
+def _age_words(age: timedelta) -> str:
+    return f", {counted(age.days, 'day')} ago" if age.days > 0 else ""
+
+
+def _passage(explained: ExplainedHit) -> tuple[str, str]:
+    """The piece that answers the query best, and where it stands."""
+    passage, text = explained.passage, explained.hit.text
+    if passage is None or not 0 <= passage.start < passage.stop <= len(text):
+        return "", ""
+    quote = text[passage.start : passage.stop].strip()
+    if len(quote) > MAX_PASSAGE:
+        quote = f"{quote[:MAX_PASSAGE]}…"
+    if passage.start == 0 and passage.stop >= len(text):
+        return quote, "The whole item answers the query."
+    first, last, total = number(passage.start + 1), number(passage.stop), number(len(text))
+    return quote, f"Characters {first} to {last} of {total} answer the query best."
+
+
+def _meets(hit: Hit, filter: MetaFilter, zone: tzinfo) -> list[Meets]:
+    """Each condition alone, tried on the item."""
+    found = []
+    told = conditions(filter, zone)
+    for one in told:
+        alone = filter
+        for other in told:
+            alone = alone if other.field == one.field else without(alone, other.field)
+        if one.field != "reach":  # what the reach keeps out is the reach's own line
+            alone = alone.model_copy(update={"reach": Reach.exact(hit.meta.namespace)})
+        found.append(Meets(one, alone.matches(hit.kind, hit.meta)))
+    return found
+
+
+def _place(hits: Sequence[Hit], id: ItemId) -> int | None:
+    return next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)
+
+
+def _is_newest_first(hits: Sequence[Hit]) -> bool:
+    """Whether the times go down, those without one last; a list of one tells nothing."""
+    times = [hit.meta.observed_at for hit in hits]
+    ends = times[:1] != times[-1:]
+    return ends and all(after is None or (before is not None and after <= before) for before, after in pairwise(times))
