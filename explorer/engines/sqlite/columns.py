@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from explorer.engines.sqlite import segments
+from explorer.engines.sqlite import facts, segments
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, SINGLE, Field
 from explorer.engines.sqlite.schema import State
@@ -289,7 +289,7 @@ class Columns:
         if not is_follower:
             self.clear()
         try:
-            self._read_sizes(conn)
+            self._read_sizes(conn, state)
             if is_follower:
                 self._drop_removed(conn)
             self._add_new(conn, state.next_id)
@@ -306,12 +306,12 @@ class Columns:
         row = conn.execute("SELECT 1 FROM gone WHERE generation = ?", (self.generation,)).fetchone()
         return row is not None
 
-    def _read_sizes(self, conn: sqlite3.Connection) -> None:
-        sizes = dict(conn.execute("SELECT field, next_code FROM field").fetchall())
+    def _read_sizes(self, conn: sqlite3.Connection, state: State) -> None:
+        sizes = facts.next_codes(conn, state)
         for field, dictionary in self.dictionaries.items():
-            size = sizes.get(field)
-            if not isinstance(size, int) or size < dictionary.size:
-                raise Contradiction(f"the number of its {field.name.lower()} strings makes no sense")
+            size = sizes[field]
+            if size < dictionary.size:
+                raise facts.senseless_codes(field)
             dictionary.size = size
             for column in self.tags.first if field is Field.TAG else [self.codes[field]]:
                 column.fit(size - 1)

@@ -454,12 +454,12 @@ async def test_embedder_that_breaks_is_told_too(folder: Path, small: None, caplo
 
     async with opened(folder / "memory.db", embedder=Broken()) as engine:
         await engine.store(note("one"))
-        await wait_for_error(
-            engine,
-            "the embedder words 70 answered 1 texts with numbers of the shape (1, 69); it must give one vector for each text, all of the same size",
+        said = (
+            "answered 1 texts with numbers of the shape (1, 69); it must give one vector for each text, all of the same"
         )
+        await wait_for_error(engine, f"the embedder words 70 {said} size")
         assert len(await list_all(engine)) == 1
-    assert "1 passages do not go with vectors of (1, 69)" in caplog.text
+    assert "search by meaning is behind: the embedder words 70 answered 1 texts" in caplog.text
 
 
 async def test_locked_file_puts_vectors_off(folder: Path, small: None, until: Until) -> None:
@@ -624,7 +624,7 @@ def memory_of(rows: npt.NDArray[np.float32]) -> sqlite3.Connection:
     schema.migrate(conn)
     data = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
     conn.executemany("INSERT INTO vec VALUES(?, ?)", [(id, row.tobytes()) for id, row in enumerate(data)])
-    conn.execute("UPDATE state SET next_id = ?", (len(rows),))
+    conn.execute("UPDATE state SET changes = 1, next_id = ?", (len(rows),))
     Made("m", rows.shape[1], vectors.FORM, 1, len(rows), len(rows), len(rows)).write(conn)
     return conn
 
@@ -742,8 +742,8 @@ def test_signs_are_read_anew_of_what_took_their_place(monkeypatch: pytest.Monkey
     first, second = WordVectors(70), WordVectors(200 if what == "model" else 70)
     index = VectorIndex("m")
     for embedder, texts, uid, epoch in (
-        (first, words, b"1", 1),
-        (second, words[::-1], b"2" if what == "file" else b"1", 1 if what == "file" else 2),
+        (first, words, b"first id", 1),
+        (second, words[::-1], b"other id" if what == "file" else b"first id", 1 if what == "file" else 2),
     ):
         with closing(memory_of(embedder.embed(texts))) as conn:
             conn.execute("UPDATE state SET uid = ?", (uid,))
