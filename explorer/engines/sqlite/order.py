@@ -22,6 +22,7 @@ class NewestFirst:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._epoch = 0
+        self._opened_for = 0
         self._rows: Array = np.zeros(0, np.uint32)
 
     def place(self, row: int) -> ListPlace:
@@ -35,8 +36,11 @@ class NewestFirst:
             start = 0 if after is None else self._rank_after(rows, after)
             few: list[int] = rows[start : start + limit].tolist()
             return few
-        if after is None and self._must_sort_all and (newest := self._newest(selection.rows, limit)) is not None:
-            return newest
+        if after is None and self._must_sort_all and self._opened_for != self._columns.epoch:
+            self._opened_for = self._columns.epoch  # once: who asks again is worth sorting for
+            newest = self._newest(selection.rows, limit)
+            if newest is not None:
+                return newest
         self._bring_up_to_date()
         rows, mask = self._rows, selection.mask
         start = 0 if after is None else self._rank_after(rows, after)

@@ -77,6 +77,8 @@ _ROUNDED = 1e-5
 """What rounding may leave of a part that is taken back whole."""
 _PHRASE_BONUS = 0.5
 """How far towards 1 the keyword part goes for an item that holds the query as one phrase."""
+_SAMPLED = 4_096
+"""Keys that are looked at to tell which are likely the largest."""
 _GRID = float(1 << 20)
 """Scores are multiples of 1 / _GRID: sums of them are exact in 32 bits, so freshness never swaps what it adds 1 to."""
 _STEP = 1 / (1 << 40)
@@ -154,7 +156,7 @@ class Ranking:
         """Its first `count` places, as a ranking that takes no more memory than they do; itself if it has no more."""
         if len(self._rows) <= count:
             return self
-        kept = np.sort(_best(self._keys, count))
+        kept = np.sort(_largest(self._keys, count))
         other = copy(self)
         other.is_cut = True
         other._rows, other._scores, other._keys = self._rows[kept], self._scores[kept], self._keys[kept]
@@ -267,8 +269,10 @@ class Ranker:
         draft = _Draft(rows, by_item, vector, hinted, sought, best_possible)
         chosen = np.zeros(0, np.int64)
         if sought.is_several or question.vector is not None:
-            chosen = np.union1d(draft.first(by_item, _LOOKED_AT), draft.first(vector, _LOOKED_AT))
-        sure = draft.first(by_item, _SURE)
+            chosen = np.sort(draft.first(by_item, _LOOKED_AT))
+            if question.vector is not None:
+                chosen = np.union1d(chosen, draft.first(vector, _LOOKED_AT))
+        sure = draft.first(by_item, _SURE) if len(chosen) else chosen
         for _ in range(1 + _ROUNDS):
             draft.look_at_texts(chosen, sure, read_item, find)
             if question.vector is not None:
@@ -381,11 +385,12 @@ class _Draft:
 
     def first(self, keys: _Keys, limit: int) -> Rows:
         """Places of the `limit` largest keys above 0, largest first; hinted rows before all others."""
+        if self._hinted is None:
+            places = _best(keys, limit)
+            return places[keys[places] > 0]
         places = np.flatnonzero(keys > 0)
         held = keys[places]
-        if self._hinted is not None:
-            held = held + _lift(held) * self._hinted[places]
-        return places[_best(held, limit)]
+        return places[_best(held + _lift(held) * self._hinted[places], limit)]
 
     def is_whole(self, row: int, read_item: ReadItem) -> bool:
         """Whether the item in a row holds the query as one phrase."""
@@ -464,12 +469,31 @@ def _lift(keys: _Keys) -> float:
 
 def _best(keys: _Keys, limit: int) -> Rows:
     """Places of the `limit` largest keys, largest first, ties to the later place."""
-    places = np.arange(len(keys))
-    if limit < len(keys):
-        least = np.partition(keys, len(keys) - limit)[len(keys) - limit]
-        more, equal = np.flatnonzero(keys > least), np.flatnonzero(keys == least)
-        places = np.concatenate((more, equal[len(equal) + len(more) - limit :]))  # of many equals only these are sorted
-    return places[np.lexsort((places, keys[places]))[::-1][:limit]]
+    places = _largest(keys, limit)
+    return places[np.lexsort((places, keys[places]))[::-1]]
+
+
+def _largest(keys: _Keys, limit: int) -> Rows:
+    """As `_best`, in no order."""
+    places = _likely(keys, limit)
+    if limit >= len(places):
+        return places
+    held = keys[places]
+    least = np.partition(held, len(held) - limit)[len(held) - limit]
+    more, equal = np.flatnonzero(held > least), np.flatnonzero(held == least)
+    return places[np.concatenate((more, equal[len(equal) + len(more) - limit :]))]
+
+
+def _likely(keys: _Keys, limit: int) -> Rows:
+    """Places, ascending, the `limit` largest keys among them: where these are few, told by a sample, not many more."""
+    step = len(keys) // _SAMPLED
+    rank = 2 * limit // max(step, 1) + 16
+    if step > 1 and rank < _SAMPLED // 2:
+        sample = keys[::step]
+        places = np.flatnonzero(keys >= np.partition(sample, len(sample) - rank)[len(sample) - rank])
+        if len(places) >= limit:
+            return places
+    return np.arange(len(keys))
 
 
 def _bounds(hint: TimeHint) -> tuple[int, int]:
