@@ -273,6 +273,7 @@ class MainWindow(QMainWindow):
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
         self.items.refresh_wanted.connect(self.refresh)
+        self.items.order_changed.connect(self._tell_question)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
@@ -313,8 +314,12 @@ class MainWindow(QMainWindow):
             self.facets.more_button,
             self.facets.tree,
             self.items.news_button,
+            self.items.sort_button,
+            self.items.columns_button,
             self.timeline,
             self.items.view,
+            self.items.select_all_button,
+            self.items.copy_cancel_button,
             self.viewer.header,
             self.viewer,
         ]
@@ -428,8 +433,12 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
-        self.viewer.set_question(Question(view.filter, view.query, mode))
+        self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found)
+
+    def _tell_question(self) -> None:
+        view = self.trail.current
+        self.viewer.set_question(Question(view.filter, view.query, view.mode if view.query else None, self.items.order))
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
@@ -582,6 +591,9 @@ class MainWindow(QMainWindow):
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
+        items = self._settings.value("items") if self._settings is not None else None
+        if isinstance(items, str):
+            self.items.restore(items)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
                 self._has_own_layout = True
@@ -637,6 +649,7 @@ class MainWindow(QMainWindow):
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
             self._settings.setValue("facets", self.facets.state())
+            self._settings.setValue("items", self.items.arrangement())
         self.hide()
 
     async def aclose(self) -> None:
