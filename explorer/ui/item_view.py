@@ -51,6 +51,7 @@ class ItemView(QTableView):
 
     entered_row = Signal(int)  # Enter or a double click
     all_wanted = Signal()  # Ctrl+A
+    escaped = Signal()
     drag_wanted = Signal()  # the selected rows are being pulled
     arranged = Signal()  # the order or the widths of the columns were changed by hand
 
@@ -253,6 +254,9 @@ class ItemView(QTableView):
             if action.shortcut() == pressed:  # the view's own copying of a cell would come first otherwise
                 action.trigger()
                 return
+        if event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
+            return
         key, shift = event.key(), event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if self.currentIndex().isValid():

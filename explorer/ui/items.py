@@ -14,6 +14,8 @@ from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QFocusEvent,
+    QPainter,
+    QPaintEvent,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
@@ -56,7 +58,8 @@ from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
-from explorer.ui.text import at_least, counted, number, shown
+from explorer.ui.rows import draw_text
+from explorer.ui.text import at_least, counted, number, shown, tip
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)
@@ -192,10 +195,9 @@ class ItemList(QWidget):
         self.count_label.setObjectName("itemCountLabel")
         self.count_label.setTextFormat(Qt.TextFormat.PlainText)
         self.count_label.setProperty("tone", "title")
-        self.aside_label = QLabel()
+        self.aside_label = _AsideLabel()
         self.aside_label.setObjectName("itemAsideLabel")
         self.aside_label.setTextFormat(Qt.TextFormat.PlainText)
-        self.aside_label.setProperty("tone", "text3")
         self.aside_label.setProperty("textRole", "small")
         self.aside_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.count_all_button = QPushButton("Count all")
@@ -298,6 +300,7 @@ class ItemList(QWidget):
         self.model.page_wanted.connect(self._on_model_page_wanted)
         self.view.entered_row.connect(self._on_view_entered_row)
         self.view.all_wanted.connect(self.select_all)
+        self.view.escaped.connect(self._on_view_escaped)
         self.view.drag_wanted.connect(self._on_view_drag_wanted)
         self.view.arranged.connect(self.arranged)
         self.view.head.sort_wanted.connect(self._on_head_sort_wanted)
@@ -1011,7 +1014,8 @@ class ItemList(QWidget):
         else:
             noun = "hit" if ask.is_search else "item"
             self.count_label.setText(counted(settled.n, noun, settled.is_least) if settled else "")
-        self.aside_label.setText(self._aside(ask))
+        aside = self._aside(ask)
+        self.aside_label.say(aside, is_doubtful=bool(self._notes) and ask.is_search and not self.model.is_stale)
         cut = self._total if self._total is not None and self._total.is_least and not ask.is_search else None
         why_more = f"Counting stopped at {number(cut.n)} items; there may be more." if cut else ""
         if ask.is_search and settled is not None and settled.is_least:
@@ -1138,6 +1142,13 @@ class ItemList(QWidget):
     def _on_select_all_button_clicked(self) -> None:
         self.view.setFocus(Qt.FocusReason.OtherFocusReason)  # the button goes, and takes the focus with it otherwise
         self.select_all()
+
+    def _on_view_escaped(self) -> None:
+        """Back out of a search; else back to the current row alone."""
+        if self._ask.is_search:
+            self.remove_wanted.emit(QUERY)
+        elif self.view.currentIndex().isValid():
+            self.view.selectRow(self.view.currentIndex().row())
 
     def _on_view_entered_row(self, row: int) -> None:
         if (hit := self.model.held(row)) is not None:
@@ -1266,6 +1277,25 @@ class ItemList(QWidget):
         self.head.setMinimumHeight(theme().row_height("listHead"))
         self.foot.setMinimumHeight(theme().row_height("listFoot"))
         self.view.viewport().update()
+
+
+class _AsideLabel(QLabel):
+    """A remark beside the count, which gives way to it: cut with dots, and whole in its tooltip."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._token = "text3"
+
+    def say(self, words: str, *, is_doubtful: bool = False) -> None:
+        self._token = "caution" if is_doubtful else "text3"
+        self.setText(words)
+        self.setToolTip(tip(words))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        draw_text(painter, self.rect(), self.text(), "small", self._token)
+        painter.end()
 
 
 def _page_start(row: int) -> int:

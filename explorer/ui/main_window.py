@@ -257,6 +257,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.connection_box.chosen.connect(self.connection_chosen)
         self.search_box.search_wanted.connect(self._on_search_box_search_wanted)
+        self.search_box.left.connect(self._on_search_box_left)
         self.chip_bar.removed.connect(self._on_chip_bar_removed)
         self.chip_bar.activated.connect(self._on_chip_bar_activated)
         self.chip_bar.clear_wanted.connect(self._clear)
@@ -302,6 +303,7 @@ class MainWindow(QMainWindow):
             self.connection_box,
             self.back_button,
             self.forward_button,
+            self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
             self.read_only_button,
@@ -449,6 +451,9 @@ class MainWindow(QMainWindow):
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
 
+    def _on_search_box_left(self) -> None:
+        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
         if field == QUERY:
@@ -591,6 +596,9 @@ class MainWindow(QMainWindow):
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
+        searches = self._settings.value("searches") if self._settings is not None else None
+        if isinstance(searches, str):
+            self.search_box.restore_recent(searches)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -650,6 +658,7 @@ class MainWindow(QMainWindow):
             self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("searches", self.search_box.recent_state())
         self.hide()
 
     async def aclose(self) -> None:
