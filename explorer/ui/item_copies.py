@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +29,7 @@ _FORMS = {
     CopyForm.ID: ("Copy id", "Ctrl+Shift+I"),
 }
 
-Batches = Callable[[], AsyncIterator[list[Hit]]]
+Batches = Callable[[], AsyncGenerator[list[Hit], None]]
 """The selected items in order, some at a time."""
 
 
@@ -70,14 +71,15 @@ class Copies(QObject):
     ) -> list[str]:
         texts: list[str] = []
         size = 0
-        async for hits in batches():
-            fresh = await copied(engine, hits, form, reach)
-            texts += fresh
-            size += sum(map(len, fresh))
-            if size > MAX_COPIED_CHARS:
-                raise InvalidRequest("that is too much for the clipboard; export it to a file")
-            tell(len(texts))
-            await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
+        async with contextlib.aclosing(batches()) as steps:
+            async for hits in steps:
+                fresh = await copied(engine, hits, form, reach)
+                texts += fresh
+                size += sum(map(len, fresh))
+                if size > MAX_COPIED_CHARS:
+                    raise InvalidRequest("that is too much for the clipboard; export it to a file")
+                tell(len(texts))
+                await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
         return texts
 
     def _tell(self, total: int, n: int) -> None:
@@ -94,9 +96,10 @@ class Copies(QObject):
     async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> Path:
         texts: list[str] = []
         first: Hit | None = None
-        async for hits in batches():
-            first = first or hits[0]
-            texts += await copied(engine, hits, CopyForm.JSON, reach)
+        async with contextlib.aclosing(batches()) as steps:
+            async for hits in steps:
+                first = first or hits[0]
+                texts += await copied(engine, hits, CopyForm.JSON, reach)
         if first is None or not texts:
             raise FileError("none of the items could be read")
         if self._folder is None:

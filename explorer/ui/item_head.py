@@ -18,7 +18,6 @@ class ItemHead(QHeaderView):
         self.setObjectName("itemHead")
         self.setHighlightSections(False)
         self.setSectionsMovable(True)
-        self.setFirstSectionMovable(False)  # the kind's icon leads the row
         self.setSectionsClickable(True)
         self.setMinimumSectionSize(16)  # less than any column is given: each has its own least width
         self.sectionClicked.connect(self._on_self_section_clicked)

@@ -68,6 +68,7 @@ class SortButton(_MenuButton):
         self._is_search = False
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.show_order(self._order)
+        self.fill()
 
     def show_order(self, order: ListOrder, *, is_search: bool = False) -> None:
         """The order in use where the engine serves any; else what the rows are found to be in."""
@@ -102,12 +103,12 @@ class SortButton(_MenuButton):
             action.setEnabled(self._model.can_sort(column))
             action.setChecked(action.isEnabled() and order == self._order)
             action.setToolTip(self._model.sort_refusal(column))
-            action.triggered.connect(partial(self.order_wanted.emit, order))
+            action.triggered.connect(lambda _=False, order=order: self.order_wanted.emit(order))
             group.addAction(action)
         menu.addSeparator()
         if self._model.can_sort(Column.OBSERVED):
             other = ListOrder(by=self._order.by, descending=not self._order.descending)
-            menu.addAction("Reverse").triggered.connect(partial(self.order_wanted.emit, other))
+            menu.addAction("Reverse").triggered.connect(lambda: self.order_wanted.emit(other))
         for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.LENGTH):
             action = menu.addAction(f"By {NAMES[column].lower()}")
             action.setEnabled(False)
@@ -123,6 +124,7 @@ class ColumnsButton(_MenuButton):
     def __init__(self, view: ItemView, parent: QWidget | None = None) -> None:
         super().__init__("columnsButton", "columns", "Columns", parent)
         self._view = view
+        self.fill()
 
     def fill(self) -> None:
         menu = self.menu()
@@ -139,13 +141,14 @@ def fill_columns_menu(menu: QMenu, view: ItemView, button: ColumnsButton) -> Non
         if column is Column.TEXT:
             action.setEnabled(False)
             action.setToolTip("The text is always shown")
-        action.triggered.connect(partial(button.shown_wanted.emit, column))
+        action.triggered.connect(lambda on, column=column: button.shown_wanted.emit(column, on))
     menu.addSeparator()
     movable = [column for column in view.shown_columns() if column is not Column.KIND]
     for words, step, columns in (("Move forward", -1, movable[1:]), ("Move back", 1, movable[:-1])):
         places = menu.addMenu(words)
         places.setEnabled(bool(columns))
         for column in columns:
-            places.addAction(NAMES[column]).triggered.connect(partial(view.move_column, column, step))
+            move = partial(view.move_column, column, step)
+            places.addAction(NAMES[column]).triggered.connect(lambda _=False, move=move: move())
     menu.addAction("Reset widths").triggered.connect(view.reset_widths)
     menu.addAction("Columns as at first").triggered.connect(button.reset_wanted)

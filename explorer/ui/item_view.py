@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -62,6 +73,8 @@ class ItemView(QTableView):
         self._hovered = -1
         self._chosen: dict[Column, int] = {}  # widths given by hand
         self._is_fitting = False
+        self._is_pulling = False
+        self._anchor = -1  # the row from which Shift extends the selection
         self._head = ItemHead(self)
         self.setHorizontalHeader(self._head)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -204,9 +217,14 @@ class ItemView(QTableView):
         self.arranged.emit()
 
     def _on_head_section_moved(self) -> None:
-        if not self._is_fitting:
-            self.viewport().update()
-            self.arranged.emit()
+        if self._is_fitting:
+            return
+        if (at := self._head.visualIndex(Column.KIND)) != 0:  # another was dragged before it
+            self._is_fitting = True
+            self._head.moveSection(at, 0)
+            self._is_fitting = False
+        self.viewport().update()
+        self.arranged.emit()
 
     def _on_head_section_resized(self, section: int, before: int, now: int) -> None:
         """An edge was dragged: what one column gains, the one after it loses, so that the edge stays under the hand."""
@@ -266,18 +284,47 @@ class ItemView(QTableView):
             event.ignore()  # a row is one thing: there is no cell to go to
             return
         last = self.model().rowCount() - 1
-        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and last >= 0 and not shift:
-            index = self.model().index(0 if key == Qt.Key.Key_Home else last, Column.TEXT)
-            self.setCurrentIndex(index)
+        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and last >= 0:
+            self._go_to(0 if key == Qt.Key.Key_Home else last, extends=bool(shift))
             return
         super().keyPressEvent(event)
+        if not shift:
+            self._anchor = self.currentIndex().row()
+
+    def _go_to(self, row: int, *, extends: bool) -> None:
+        """Make a row the current one; `extends`: with all rows from where the selection began."""
+        index = self.model().index(row, Column.TEXT)
+        if not extends:
+            self.setCurrentIndex(index)
+            self._anchor = row
+            return
+        anchor = self._anchor if 0 <= self._anchor < self.model().rowCount() else max(0, self.currentIndex().row())
+        first, last = sorted((anchor, row))
+        chosen = QItemSelection(self.model().index(first, 0), self.model().index(last, len(Column) - 1))
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().select(chosen, flags.ClearAndSelect)
+        self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
+        self.scrollTo(index)
 
     # The pointer and the focus
 
     def startDrag(self, supportedActions: Qt.DropAction) -> None:
+        self._is_pulling = True
         self.drag_wanted.emit()  # what is dragged is read first; the model has no data to hand out
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._is_pulling = False
+        super().mousePressEvent(event)
+        if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._anchor = self.currentIndex().row()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._is_pulling = False
+        super().mouseReleaseEvent(event)
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._is_pulling:
+            return  # Qt would go on to select what is passed
         self._hover(self.rowAt(event.position().toPoint().y()))
         super().mouseMoveEvent(event)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, QTimer, Signal
@@ -22,9 +22,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, Q
 
 from explorer.contract import (
     EngineHealth,
-    ExplorePage,
-    ExploreRequest,
-    Facet,
     FetchMode,
     FetchRequest,
     GetRequest,
@@ -37,15 +34,13 @@ from explorer.contract import (
     ListRequest,
     MemoryEngine,
     MetaFilter,
-    Namespace,
     Span,
     SpanRequest,
     Unauthorized,
     Unavailable,
     Unsupported,
-    is_blank,
 )
-from explorer.contract.query import MAX_GET_IDS, MAX_SCAN
+from explorer.contract.query import MAX_GET_IDS
 from explorer.transfer import CopyForm
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
@@ -54,12 +49,26 @@ from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
+from explorer.ui.item_questions import (
+    NONE,
+    Ask,
+    Count,
+    Stored,
+    Why,
+    are,
+    count_of,
+    health_sentence,
+    named,
+    sandbox_words,
+    stored_in,
+    stored_sentence,
+)
 from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.rows import draw_text
-from explorer.ui.text import at_least, counted, number, shown, tip
+from explorer.ui.text import counted, number, shown, tip
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)
@@ -67,40 +76,13 @@ log = logging.getLogger(__name__)
 LIST_PAGE = 200
 FETCH_PAGE = 50
 COUNT_PAGE = 1_000
+MAX_KEPT_SELECTED = 500
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
 MAX_TOLD = 3  # conditions whose removal is told; of more, the best
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What the list shows: everything that `filter` admits, or the hits of `query` among it."""
-
-    filter: MetaFilter = field(default_factory=MetaFilter)
-    query: str = ""
-    mode: FetchMode | None = None
-    conditions: tuple[Condition, ...] = ()
-
-    @property
-    def is_search(self) -> bool:
-        return not is_blank(self.query)
-
-
-@dataclass(frozen=True)
-class Count:
-    """A number of items; `is_least` when there may be more."""
-
-    n: int
-    is_least: bool = False
-
-    def __str__(self) -> str:
-        return at_least(self.n) if self.is_least else number(self.n)
-
-
-NONE = Count(0)
 
 
 @dataclass(frozen=True)
@@ -113,28 +95,6 @@ class Place:
 
 
 _HIDDEN_FIRST = frozenset({Column.AGENT, Column.SOURCE, Column.TAGS, Column.LENGTH})
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What a memory holds: the items that a filter without a reach admits, and those in sandboxes, as far as known."""
-
-    outside: Count
-    sandboxed: Count = NONE
-
-    @property
-    def place(self) -> str:
-        """What the number of `outside` is true of."""
-        return "stored" if self.sandboxed == NONE else "outside sandboxes"
-
-
-@dataclass(frozen=True)
-class Why:
-    """What the engine says about itself and holds, and how many would match without each of the conditions."""
-
-    health: EngineHealth
-    stored: Stored
-    without: tuple[tuple[Condition, Count], ...] = ()
 
 
 class ItemList(QWidget):
@@ -185,7 +145,7 @@ class ItemList(QWidget):
         self._order = ListOrder()
         self._notes: tuple[str, ...] = ()
         self._is_all_selected = False
-        self._is_selecting = False
+        self._is_replacing = False  # rows or selection change, and not by the person
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
         self.jobs = Jobs(self)
@@ -368,6 +328,8 @@ class ItemList(QWidget):
         self._goes_to = None
         if before is not None and not before.is_search:
             self._left = (before.filter, self._place()) if self._ask.is_search else None
+            if not self._ask.is_search and before.filter == filter:  # out of a search that had found nothing yet
+                self._goes_to = self._place()
         elif not self._ask.is_search and self._left is not None and self._left[0] == filter:
             self._goes_to, self._left = self._left[1], None  # out of the search, to where it was begun
         self._read()
@@ -389,7 +351,7 @@ class ItemList(QWidget):
         if health is None or health.state == "ok" or self.model.is_stale:  # stale rows have a graver sentence
             self.health_banner.clear()
         else:
-            self.health_banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
+            self.health_banner.show_note(health_sentence(health), "Try again", self.refresh, icon="warning")
 
     def show_news(self, words: str) -> None:
         """Offer to read again, since what is shown changed elsewhere; the rows stay. "" takes the offer back."""
@@ -495,8 +457,12 @@ class ItemList(QWidget):
 
     def selected_hits(self) -> list[Hit]:
         """The selected items that are held, in the order of the rows."""
-        rows = (row for part in self._selected_rows() for row in part)
-        return [hit for row in rows if (hit := self.model.held(row)) is not None]
+        held = self.model.held_rows()
+        found: list[Hit] = []
+        for part in self._selected_rows():
+            rows = part if len(part) < len(held) else sorted(row for row in held if row in part)
+            found += [held[row] for row in rows if row in held]
+        return found
 
     @property
     def selected_filter(self) -> MetaFilter | None:
@@ -513,9 +479,9 @@ class ItemList(QWidget):
     def select_all(self) -> None:
         """Select all that the filter admits, not loaded ones too; of a search, the hits that are loaded."""
         ask = self._shown_ask
-        self._is_selecting = True
+        self._is_replacing = True
         self.view.selectAll()
-        self._is_selecting = False
+        self._is_replacing = False
         self._is_all_selected = ask is not None and not ask.is_search and self.model.rowCount() > 0
         self._show_selected()
 
@@ -575,9 +541,9 @@ class ItemList(QWidget):
         if not self._counting:
             self.jobs.cancel("count")
         else:
-            self.jobs.start("count", _count(engine, ask.filter), self._on_count)
+            self.jobs.start("count", count_of(engine, ask.filter), self._on_count)
         if self._stored is None:
-            self.jobs.start("stored", _stored(engine), self._on_stored)
+            self.jobs.start("stored", stored_in(engine), self._on_stored)
 
     async def _page(self, engine: MemoryEngine, ask: Ask, cursor: str | None) -> Page:
         if not ask.is_search:
@@ -597,8 +563,8 @@ class ItemList(QWidget):
 
     async def _first_pages(self, engine: MemoryEngine, ask: Ask) -> Page:
         """The first page, with as many more as reach down to the place that is to be shown again."""
-        page = await self._page(engine, ask, None)
         wanted = self._goes_to.rows.stop if self._goes_to is not None else 0
+        page = await self._page(engine, ask, None)
         for _ in range(MAX_PAGES_BACK):
             if len(page.hits) >= wanted or page.cursor is None:
                 break
@@ -638,12 +604,14 @@ class ItemList(QWidget):
         self._listing = object()
         had_current = self._current_id is not None
         goes_to, self._goes_to = self._goes_to, None
-        if self._shown_ask != self._ask:
+        is_same = self._shown_ask == self._ask
+        was_all, selected = self._is_all_selected and is_same, self._selected_ids() if is_same else []
+        if not is_same:
             self._total = None if self._counting else self._total
         self._shown_ask = self._ask
         self._read_at = datetime.now(self._zone)
         self._has_rows_failed = self._waits_for_current = self._is_all_selected = False
-        self._is_selecting = True  # the rows being replaced is no choice of the person's
+        self._is_replacing = True  # the rows being replaced is no choice of the person's
         if isinstance(page, Span):
             self._notes, self._current_place = (), page.place
             first = _page_start(goes_to.rows.start) if goes_to is not None else 0
@@ -652,17 +620,21 @@ class ItemList(QWidget):
         else:
             self._notes, self._current_place = page.notes, None
             self.model.show_first(page)
-        self._is_selecting = False
         self._show_sorts()
         self._after_page()
         self.banner.clear()
         self._show_health_note()
         self._fit_columns()
-        if goes_to is not None and goes_to.id is not None:
+        is_there = self._current_place is not None
+        if goes_to is not None and goes_to.id is not None and (is_there or self.model.row_of(goes_to.id) is not None):
             self._current_id = goes_to.id
         self._restore_current(had_current)
         self._tell_whether_current_left()
+        self._select_ids(selected)
         self.view.verticalScrollBar().setValue(goes_to.scrolled if goes_to is not None else 0)
+        self._is_replacing = False
+        if was_all:
+            self.select_all()
         self._show_selected()
         self._ask_rows()
 
@@ -685,6 +657,8 @@ class ItemList(QWidget):
     def _ask_rows(self) -> None:
         """Have the rows that are looked at read, where they are not held; then the current one, out of sight."""
         engine, ask, listing = self._engine, self._shown_ask, self._listing
+        if self._is_replacing:  # the view is not yet where it will be
+            return
         wanted = self.model.missing(self.view.visible_rows())
         if not wanted and self._waits_for_current:
             row = self.view.currentIndex().row()
@@ -905,7 +879,7 @@ class ItemList(QWidget):
 
     async def _why(self, engine: MemoryEngine, ask: Ask) -> Why:
         health = await engine.health()
-        stored = self._stored or await _stored(engine)
+        stored = self._stored or await stored_in(engine)
         without_each = []
         for one in ask.conditions if health.state == "ok" else ():
             rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
@@ -915,7 +889,7 @@ class ItemList(QWidget):
     async def _matches(self, engine: MemoryEngine, ask: Ask) -> Count:
         """How many there are; of a search no more than one page is looked at."""
         if not ask.is_search:
-            return await _count(engine, ask.filter)
+            return await count_of(engine, ask.filter)
         page = await self._page(engine, ask, None)
         return Count(len(page.hits), is_least=page.cursor is not None)
 
@@ -928,7 +902,7 @@ class ItemList(QWidget):
             down = health.state == "down"
             title = f"{shown(self._name)} does not serve now" if down else "The engine answers, but not fully"
             doubt = "Items may exist that this cannot see." if down else "That may be why nothing is shown."
-            said = f"{_health_sentence(health)} {doubt}"
+            said = f"{health_sentence(health)} {doubt}"
             self._say("plug" if down else "warning", title, said, [("Try again", self.refresh)], tone="caution")
         elif self.model.stopped:
             self._say(
@@ -942,7 +916,7 @@ class ItemList(QWidget):
             self._say(
                 "inbox",
                 "Nothing is stored outside sandboxes",
-                f"In sandboxes there {_are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
+                f"In sandboxes there {are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
             )
         elif self._ask.filter.is_empty() and not self._ask.is_search:
             self._say(
@@ -966,13 +940,13 @@ class ItemList(QWidget):
         clear: Action = ("Clear all", self.clear_wanted.emit)
         if best is None or best[1] == NONE:
             said = "Without any one of them there are still none. " if n > 1 else ""
-            self._say("funnel", title, f"{said}{_stored_sentence(why.stored)}", [clear])
+            self._say("funnel", title, f"{said}{stored_sentence(why.stored)}", [clear])
             return
         told = why.without if n <= MAX_TOLD else (best,)
         ranked = sorted(told, key=lambda each: -each[1].n)
-        said = " ".join(f"Without {_named(one)} there {_are(count)}." for one, count in ranked)
+        said = " ".join(f"Without {named(one)} there {are(count)}." for one, count in ranked)
         field = best[0].field
-        remove: Action = (f"Remove {_named(best[0])}", lambda: self.remove_wanted.emit(field))
+        remove: Action = (f"Remove {named(best[0])}", lambda: self.remove_wanted.emit(field))
         self._say("funnel", title, said, [remove] if n == 1 else [clear, remove])
 
     def _look_further(self) -> None:
@@ -1056,7 +1030,7 @@ class ItemList(QWidget):
             return "still counting"
         if self._total is None and self.model.has_more:
             return "not counted"
-        if where := _sandbox_words(ask.filter):
+        if where := sandbox_words(ask.filter):
             return where
         if self._stored is None:
             return ""
@@ -1076,6 +1050,7 @@ class ItemList(QWidget):
         rows = self.model.rowCount()
         settled = self._settled_count()
         self.foot.setVisible(rows > 0)
+        self._show_selected()
         self.stopped_label.setText(self.model.stopped)
         self.go_on_button.setVisible(self.model.can_go_on)
         is_search = self._shown_ask is not None and self._shown_ask.is_search
@@ -1108,17 +1083,28 @@ class ItemList(QWidget):
                 found.append(range(top, bottom + 1))
         return found
 
+    def _selected_ids(self) -> list[ItemId]:
+        """Of what is selected, besides the current row, as much as is put back after a refresh."""
+        return [hit.id for hit in self.selected_hits()] if self.selected_count.n <= MAX_KEPT_SELECTED else []
+
+    def _select_ids(self, ids: Sequence[ItemId]) -> None:
+        """Select the rows of `ids` too, where they are held."""
+        flags = QItemSelectionModel.SelectionFlag
+        for id in ids:
+            if (row := self.model.row_of(id)) is not None:
+                self.view.selectionModel().select(self.model.index(row, Column.TEXT), flags.Select | flags.Rows)
+
     def _select_from(self, first: int) -> None:
         """Select the rows from `first` on too."""
         last = self.model.rowCount() - 1
         if last >= first:
             chosen = QItemSelection(self.model.index(first, 0), self.model.index(last, len(Column) - 1))
-            self._is_selecting = True
+            self._is_replacing = True
             self.view.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.Select)
-            self._is_selecting = False
+            self._is_replacing = False
 
     def _on_selection_changed(self, chosen: QItemSelection, left: QItemSelection) -> None:
-        if self._is_selecting:
+        if self._is_replacing:
             return
         n = sum(map(len, self._selected_rows()))
         is_search = self._shown_ask is None or self._shown_ask.is_search
@@ -1179,9 +1165,7 @@ class ItemList(QWidget):
         if self._engine is None or self._shown_ask is None or self.selected_count == NONE:
             return
         self._on_copies_said("Copying" if self.selected_count.n > MAX_GET_IDS else "")
-        self.copies.copy(
-            self._engine, self._shown_ask.filter.reach, self._selected_batches, self.selected_count.n, form
-        )
+        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
 
     def _on_copies_said(self, words: str) -> None:
         self.copied_label.setText(words)
@@ -1194,15 +1178,15 @@ class ItemList(QWidget):
         if self.selected_count.n > MAX_DRAGGED:
             self.banner.show_note(f"More than {number(MAX_DRAGGED)} items cannot be pulled out; export them to a file.")
             return
-        self.copies.drag(self._engine, self._shown_ask.filter.reach, self._selected_batches)
+        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches)
 
-    async def _selected_batches(self) -> AsyncIterator[list[Hit]]:
+    async def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
         """The selected items in the order of the rows, some at a time, those that are not held too."""
         engine, ask, listing = self._engine, self._shown_ask, self.model.listing
         assert engine is not None
         assert ask is not None
         is_all, order = self._is_all_selected and listing is None, self._listed_order(engine)
-        held = {row: hit for part in self._selected_rows() for row in part if (hit := self.model.held(row)) is not None}
+        held = self.model.held_rows()
         cursor = self.model.cursor
         for part in self._selected_rows():
             for start in range(part.start, part.stop, MAX_GET_IDS):
@@ -1300,55 +1284,3 @@ class _AsideLabel(QLabel):
 
 def _page_start(row: int) -> int:
     return row - row % SPAN_PAGE
-
-
-async def _count(engine: MemoryEngine, filter: MetaFilter) -> Count:
-    """How many items `filter` admits; by a facet's total, which every engine has."""
-    page: ExplorePage = await engine.explore(
-        ExploreRequest(facet=Facet.KIND, filter=filter, limit=3, scan_limit=MAX_SCAN)
-    )
-    return Count(page.total, page.truncated)
-
-
-async def _stored(engine: MemoryEngine) -> Stored:
-    """How much is stored, in sandboxes too where the engine knows its nodes: the default listing never enters one."""
-    outside = await _count(engine, MetaFilter())
-    if type(engine).namespaces is MemoryEngine.namespaces:
-        return Stored(outside)
-    nodes = await engine.namespaces(MetaFilter(), MAX_SCAN)
-    sandboxed = sum(
-        bucket.count for bucket in nodes.buckets if Namespace.parse(bucket.value).is_sandboxed_from(Namespace.ROOT)
-    )
-    return Stored(outside, Count(sandboxed, nodes.truncated) if sandboxed else NONE)
-
-
-def _sandbox_words(filter: MetaFilter) -> str:
-    """That the filter looks into a sandbox, whose items are no part of what is stored outside; else empty."""
-    if filter.reach is None or not filter.reach.at.is_sandboxed_from(Namespace.ROOT):
-        return ""
-    return "sandbox and its parents" if filter.reach.inherit else "in a sandbox"
-
-
-def _named(condition: Condition) -> str:
-    """`the tag`, `the search`: a condition by its kind; the chip has its value."""
-    names = {QUERY: "search", "observed_after": "dates", "observed_before": "dates", "reach": "namespace"}
-    return f"the {names.get(condition.field) or condition.words.rpartition(' ')[0] or condition.words}"
-
-
-def _stored_sentence(stored: Stored) -> str:
-    said = f"There {_are(stored.outside)} {stored.place}"
-    return f"{said}, and {stored.sandboxed} in them." if stored.sandboxed != NONE else f"{said}."
-
-
-def _health_sentence(health: EngineHealth) -> str:
-    said = shown(health.reason or "", 300).strip().removesuffix(".")
-    if not said:
-        return "The engine is down." if health.state == "down" else "The engine is degraded."
-    return f"{said[:1].upper()}{said[1:]}."
-
-
-def _are(count: Count) -> str:
-    """`is 1 item`, `are 2 467 items`, `are none`."""
-    if count == NONE:
-        return "are none"
-    return f"{'is' if count == Count(1) else 'are'} {counted(count.n, 'item', count.is_least)}"

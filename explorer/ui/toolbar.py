@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent
@@ -223,6 +222,7 @@ class SearchBox(QFrame):
         self.recent_button.setMenu(self._recent_menu)
         self._recent: list[str] = []
         self._remembers = True
+        self.fill_recent()
         self._is_typed = False
         self._line = QFrame()
         self._line.setProperty("surface", "vrule")
@@ -233,7 +233,7 @@ class SearchBox(QFrame):
         self.mode_box.setAccessibleName("Search mode")
         self.mode_box.setToolTip("How the engine looks for the words")
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(10, 1, 3, 1)
+        self._row.setContentsMargins(4, 1, 3, 1)
         self._row.setSpacing(4)
         self._row.addWidget(self.recent_button)
         self._row.addWidget(self.search_edit, 1)
@@ -316,7 +316,8 @@ class SearchBox(QFrame):
         menu = self._recent_menu
         menu.clear()
         for query in self._recent:
-            menu.addAction(label(isolate(shown(query, _RECENT_CHARS)))).triggered.connect(partial(self._search, query))
+            action = menu.addAction(label(isolate(shown(query, _RECENT_CHARS))))
+            action.triggered.connect(lambda _=False, query=query: self._search(query))
         if not self._recent:
             menu.addAction("No recent searches" if self._remembers else "Searches are not remembered").setEnabled(False)
         menu.addSeparator()
@@ -366,7 +367,7 @@ class SearchBox(QFrame):
             self._remember()
         # A style sheet cannot ask whether a child has the focus.
         self.setProperty("active", has_focus)
-        self._row.setContentsMargins(*((9, 0, 2, 0) if has_focus else (10, 1, 3, 1)))
+        self._row.setContentsMargins(*((3, 0, 2, 0) if has_focus else (4, 1, 3, 1)))
         self.style().unpolish(self)
         self.style().polish(self)
 

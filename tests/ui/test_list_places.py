@@ -17,7 +17,10 @@ from explorer.contract import (
     EngineFailure,
     ForgetTarget,
     Hit,
+    ItemId,
+    ItemKind,
     ListOrder,
+    MemoryMeta,
     MetaFilter,
     SortBy,
     Span,
@@ -26,9 +29,10 @@ from explorer.contract import (
 )
 from explorer.engines.sqlite import SqliteEngine
 from explorer.ui.items import ItemList
-from explorer.ui.models.item_model import MAX_SPAN_PAGES, SPAN_PAGE, Column
+from explorer.ui.models.item_model import MAX_SPAN_PAGES, SPAN_PAGE, Column, ItemModel
+from explorer.ui.viewer_parts.why import Question, ask_why, reason_of
 from tests.conftest import Until
-from tests.fakes import learning
+from tests.fakes import FakeEngine, learning
 
 NARROW = "\u202f"
 
@@ -143,8 +147,7 @@ async def test_no_more_than_some_pages_are_held(
     async with opened(qtbot, tmp_path, until) as (items, _):
         for row in (0, 450, 999, 0):
             items.view.scrollTo(items.model.index(row, Column.TEXT))
-            await settled(items, until)
-            assert None not in seen(items)
+            await until(lambda: not items.jobs.is_busy and None not in seen(items))
             assert items.model.held_count <= 2 * SPAN_PAGE
 
 
@@ -276,3 +279,80 @@ async def test_leaving_a_search_returns_to_the_list_where_it_was(qtbot: QtBot, t
         items.show_filter(MetaFilter(agent_id="agent-1"))
         await settled(items, until)
         assert bar.value() == 0
+
+
+async def test_why_tells_the_place_in_the_order_that_was_chosen(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        hit = items.model.hit(0)
+        question = Question(order=ListOrder(descending=False))
+        reason = reason_of(hit, question, await ask_why(engine, question, hit.id), UTC)
+        assert words(reason.lead) == (
+            "Item 1 000 of this list. Nothing is searched for, so the order is the one chosen for the list."
+        )
+        newest = await ask_why(engine, Question(), hit.id)
+        assert reason_of(hit, Question(), newest, UTC).lead.startswith(
+            "Item 1 of this list. Nothing is searched for, so the newest come first;"
+        )
+
+
+class Million(FakeEngine):
+    """Makes up the rows of a long list as they are asked for."""
+
+    TOTAL = 1_000_000
+
+    def sorts(self) -> frozenset[SortBy]:
+        return frozenset({SortBy.OBSERVED})
+
+    async def list_span(self, req: SpanRequest) -> Span:
+        await self._pass("list_span", req)
+        rows = range(req.offset, min(self.TOTAL, req.offset + req.limit))
+        kind, meta = ItemKind.DOCUMENT, MemoryMeta()
+        items = [Hit(id=ItemId(f"{row:040}"), kind=kind, text=f"row {row}", meta=meta, score=0.0) for row in rows]
+        return Span(items=list(items), total=self.TOTAL, listing="all")
+
+
+async def test_a_million_rows_are_walked_without_being_held(qtbot: QtBot, until: Until) -> None:
+    engine = Million()
+    items = ItemList(zone=UTC)
+    qtbot.addWidget(items)
+    items.resize(680, 600)
+    items.show()
+    items.set_engine(engine, "a.db")
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    assert words(items.count_label.text()) == "1 000 000 items"
+    bar = items.view.verticalScrollBar()
+    for part in range(0, 101, 4):
+        bar.setValue(bar.maximum() * part // 100)
+        await settled(items, until)
+        assert seen(items) == [f"row {row}" for row in items.view.visible_rows()]
+    assert seen(items)[-1] == "row 999999"
+    assert items.model.held_count <= MAX_SPAN_PAGES * SPAN_PAGE
+    assert sum(req.limit for req in engine.requests("list_span")) < 20_000
+    qtbot.keyClick(items.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert words(items.selected_label.text()) == "1 000 000 selected, all that match"
+    assert items.selected_filter == MetaFilter()
+    qtbot.keyClick(items.view, Qt.Key.Key_Home)
+    await settled(items, until)
+    assert items.selected_label.text() == "1 selected"
+    assert items.sort_button.text() == "Newest first"
+    assert not items.model.can_sort(Column.NODE)
+    await items.aclose()
+
+
+def test_the_model_keeps_to_qts_rules(qtmodeltester: Any) -> None:
+    def span(first: int, stop: int) -> Span:
+        items = [learning(f"item {row}") for row in range(first, stop)]
+        hits: list[Hit | None] = [Hit.of_item(item.fingerprint(), item) for item in items]
+        return Span(items=[*hits[:-1], None], total=450, listing="a")
+
+    model = ItemModel()
+    model.show_span(span(200, 400), 200, ListOrder())
+    qtmodeltester.check(model)
+    model.put_span(span(400, 450), 400)
+    qtmodeltester.check(model)
+    assert model.missing(range(190, 450)) == range(0, 200)
+    assert model.missing(range(200, 450)) == range(0)
+    assert (model.held(199), model.is_gone(449), model.is_gone(199)) == (None, True, False)
+    model.clear()
+    qtmodeltester.check(model)

@@ -28,6 +28,12 @@ UP = "\u2191"
 _TIP_CHARS = 600
 _TAGS_SHOWN = 20
 _NO_INDEX = QModelIndex()
+_FLAGS = (
+    Qt.ItemFlag.ItemIsEnabled
+    | Qt.ItemFlag.ItemIsSelectable
+    | Qt.ItemFlag.ItemIsDragEnabled
+    | Qt.ItemFlag.ItemNeverHasChildren
+)
 
 
 class Column(IntEnum):
@@ -205,6 +211,10 @@ class ItemModel(QAbstractTableModel):
     def held(self, row: int) -> Hit | None:
         """The item of a row; None where it is not held."""
         return self._hits.get(row)
+
+    def held_rows(self) -> dict[int, Hit]:
+        """By row, the items that are held: a copy, ascending only where rows come by cursor."""
+        return dict(self._hits)
 
     def is_gone(self, row: int) -> bool:
         """Whether the row's item was removed before it could be read."""
@@ -400,6 +410,9 @@ class ItemModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 0), self.index(self._size - 1, len(Column) - 1))
 
     # Qt's side
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return _FLAGS if index.isValid() else Qt.ItemFlag.NoItemFlags
 
     def rowCount(self, parent: Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else self._size
