@@ -397,8 +397,9 @@ class ItemModel(QAbstractTableModel):
                 found = Column.SCORE
             elif not top.score and Column.OBSERVED in self._goes_down and _date_key(top) > _date_key(end):
                 found = Column.OBSERVED
-        self._sorted_by = found
-        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(Column) - 1)
+        if found != self._sorted_by:
+            self._sorted_by = found
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(Column) - 1)
 
     def _look_further(self, brought_rows: bool) -> None:
         """A page without rows gives a view nothing to scroll to, so the next one is asked for from here."""
