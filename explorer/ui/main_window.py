@@ -80,6 +80,7 @@ class MainWindow(QMainWindow):
     read_only_wanted = Signal(bool)
     import_wanted = Signal()
     export_wanted = Signal()
+    export_selected_wanted = Signal()
     job_cancel_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
 
@@ -278,6 +279,7 @@ class MainWindow(QMainWindow):
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
+        self.items.export_wanted.connect(self.export_selected_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
@@ -322,6 +324,7 @@ class MainWindow(QMainWindow):
             self.items.view,
             self.items.select_all_button,
             self.items.copy_cancel_button,
+            self.items.export_button,
             self.viewer.header,
             self.viewer,
         ]
