@@ -98,8 +98,10 @@ _HIDDEN_FIRST = frozenset({Column.AGENT, Column.SOURCE, Column.TAGS, Column.LENG
 
 
 class ItemList(QWidget):
-    """Rows by page, the number of matches, and which emptiness it is when there are none.
+    """Rows, the number of matches, and which emptiness it is when there are none.
 
+    Where the engine serves any place of a listing, the rows span all that match, and are read where they are looked
+    at; else they come by page. Selecting all means the filter, not the rows that are there.
     Old rows stay until new ones are here; when those cannot be had they are marked with the time they were read.
     """
 
