@@ -82,6 +82,9 @@ class Listings:
 
     def place(self, conn: sqlite3.Connection, listing: Listing, row: int) -> int | None:
         """Where a row stands; None where it is not in the listing."""
+        mask = listing.selection.mask
+        if row >= len(mask) or not mask[row]:
+            return None
         found = np.flatnonzero(self._all(conn, listing) == row)
         return int(found[0]) if len(found) else None
 
