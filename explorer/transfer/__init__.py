@@ -3,17 +3,22 @@
 For the command line and the window alike: no Qt here.
 """
 
+from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl, refuse_memory
+from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
 __all__ = [
+    "BETWEEN",
     "BadLine",
+    "CopyForm",
     "ExportProgress",
     "FileError",
     "ImportProgress",
+    "copied",
     "export_jsonl",
+    "export_named",
     "import_jsonl",
     "open_source",
     "refuse_memory",

@@ -80,6 +80,7 @@ class MainWindow(QMainWindow):
     read_only_wanted = Signal(bool)
     import_wanted = Signal()
     export_wanted = Signal()
+    export_selected_wanted = Signal()
     job_cancel_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
 
@@ -257,6 +258,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.connection_box.chosen.connect(self.connection_chosen)
         self.search_box.search_wanted.connect(self._on_search_box_search_wanted)
+        self.search_box.left.connect(self._on_search_box_left)
         self.chip_bar.removed.connect(self._on_chip_bar_removed)
         self.chip_bar.activated.connect(self._on_chip_bar_activated)
         self.chip_bar.clear_wanted.connect(self._clear)
@@ -273,9 +275,11 @@ class MainWindow(QMainWindow):
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
         self.items.refresh_wanted.connect(self.refresh)
+        self.items.order_changed.connect(self._tell_question)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
+        self.items.export_wanted.connect(self.export_selected_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
@@ -301,6 +305,7 @@ class MainWindow(QMainWindow):
             self.connection_box,
             self.back_button,
             self.forward_button,
+            self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
             self.read_only_button,
@@ -313,8 +318,13 @@ class MainWindow(QMainWindow):
             self.facets.more_button,
             self.facets.tree,
             self.items.news_button,
+            self.items.sort_button,
+            self.items.columns_button,
             self.timeline,
             self.items.view,
+            self.items.select_all_button,
+            self.items.copy_cancel_button,
+            self.items.export_button,
             self.viewer.header,
             self.viewer,
         ]
@@ -428,8 +438,12 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
-        self.viewer.set_question(Question(view.filter, view.query, mode))
+        self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found)
+
+    def _tell_question(self) -> None:
+        view = self.trail.current
+        self.viewer.set_question(Question(view.filter, view.query, view.mode if view.query else None, self.items.order))
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
@@ -439,6 +453,9 @@ class MainWindow(QMainWindow):
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+
+    def _on_search_box_left(self) -> None:
+        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
@@ -582,6 +599,12 @@ class MainWindow(QMainWindow):
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
+        searches = self._settings.value("searches") if self._settings is not None else None
+        if isinstance(searches, str):
+            self.search_box.restore_recent(searches)
+        items = self._settings.value("items") if self._settings is not None else None
+        if isinstance(items, str):
+            self.items.restore(items)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
                 self._has_own_layout = True
@@ -637,6 +660,8 @@ class MainWindow(QMainWindow):
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
             self._settings.setValue("facets", self.facets.state())
+            self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("searches", self.search_box.recent_state())
         self.hide()
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog
@@ -15,6 +16,7 @@ from explorer.transfer import (
     ExportProgress,
     ImportProgress,
     export_jsonl,
+    export_named,
     import_jsonl,
     refuse_memory,
     sandbox_roots,
@@ -40,6 +42,7 @@ class Transfers:
         self.jobs = Jobs(window)
         window.import_wanted.connect(self._on_window_import_wanted)
         window.export_wanted.connect(self._on_window_export_wanted)
+        window.export_selected_wanted.connect(self._on_window_export_selected_wanted)
         window.job_cancel_wanted.connect(self._on_window_job_cancel_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
@@ -69,6 +72,15 @@ class Transfers:
         engine = self.window.engine
         if engine is not None and not self.jobs.is_running(_LANE):
             self.jobs.start(_LANE, self._export(engine, self.window.trail.current.filter), lambda _: None)
+
+    def _on_window_export_selected_wanted(self) -> None:
+        engine, items = self.window.engine, self.window.items
+        if engine is None or self.jobs.is_running(_LANE):
+            return
+        if items.selected_filter is not None:
+            self.jobs.start(_LANE, self._export(engine, items.selected_filter), lambda _: None)
+        else:
+            self.jobs.start(_LANE, self._export_selected(engine), lambda _: None)
 
     def _on_window_job_cancel_wanted(self) -> None:
         self.jobs.cancel(_LANE)
@@ -132,22 +144,35 @@ class Transfers:
 
     async def _export(self, engine: MemoryEngine, filter: MetaFilter) -> None:
         left_out = sum(count for _, count in await sandbox_roots(engine, filter))
-        path = await self._choose(
-            "Export what the filter admits to a JSON Lines file",
-            ["JSON Lines (*.jsonl *.ndjson)"],
-            to_save="memory.jsonl",
-        )
+        path = await self._choose_target("Export what the filter admits to a JSON Lines file")
+        if path is not None:
+            await self._write(path, export_jsonl(engine, path, filter, overwrite=True), left_out)
+
+    async def _export_selected(self, engine: MemoryEngine) -> None:
+        reach = self.window.trail.current.filter.reach
+        async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+            ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
+        path = await self._choose_target(f"Export {text.counted(len(ids), 'selected item')} to a JSON Lines file")
+        if path is not None:
+            await self._write(path, export_named(engine, path, ids, reach, overwrite=True))
+
+    async def _choose_target(self, title: str) -> Path | None:
+        """A file to write, which may take the place of one that is there."""
+        path = await self._choose(title, ["JSON Lines (*.jsonl *.ndjson)"], to_save="memory.jsonl")
         if path is None:
-            return
+            return None
         await asyncio.to_thread(refuse_memory, path, self.memory_path)
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
             self.window, f"{text.shown(path.name)} is there already", "The export takes its place.", "Replace it"
         ):
-            return
+            return None
+        return path
+
+    async def _write(self, path: Path, export: AsyncGenerator[ExportProgress, None], left_out: int = 0) -> None:
         incomplete: list[str] = []
         done = ExportProgress()
         try:
-            async with contextlib.aclosing(export_jsonl(engine, path, filter, overwrite=True)) as steps:
+            async with contextlib.aclosing(export) as steps:
                 async for done in steps:
                     incomplete += done.incomplete
                     written = text.counted(done.written, "item")

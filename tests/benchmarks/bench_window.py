@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from build import Build, open_engine
 from measure import goals, median, ms, resident_bytes, say, table
-from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 from qasync import QEventLoop
 
@@ -168,7 +168,7 @@ async def bench(build: Build, pages: int) -> None:
         each.append(await spent(scrolled))
     spans = blocks.take()
     rows.append((f"one of {pages:,} pages scrolled", statistics.median(each), None, spans))
-    loaded = window.items.model.rowCount(QModelIndex())
+    loaded = window.items.model.held_count
     held = resident_bytes()
     every_span = sorted(span for *_, found in rows for span in found)
     table(
@@ -185,7 +185,7 @@ async def bench(build: Build, pages: int) -> None:
             ]
             for what, own_ms, peer, found in rows
         ],
-        f"{loaded:,} rows were loaded; the process holds {(held or 0) / 1e6:,.0f} MB.",
+        f"{loaded:,} rows were held; the process holds {(held or 0) / 1e6:,.0f} MB.",
     )
     longest, high = every_span[-1], _percentile(every_span)
     goals(

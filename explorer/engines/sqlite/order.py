@@ -53,6 +53,17 @@ class NewestFirst:
             size *= 2
         return found
 
+    def all(self, selection: Selection) -> Rows:
+        """The rows of a selection, in order; also of one from before rows came or went."""
+        if selection.total <= _FEW:
+            return self._sorted(selection.rows)
+        self._bring_up_to_date()
+        mask, rows = selection.mask, self._rows
+        if len(mask) < len(rows):
+            rows = rows[rows < len(mask)]
+        ordered: Rows = rows[mask[rows]]
+        return ordered
+
     def _newest(self, rows: Rows, limit: int) -> list[int] | None:
         """The first `limit` of ascending rows, without sorting the others, for the first page after opening; None where
         too many are of one time."""
