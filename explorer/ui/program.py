@@ -1,4 +1,4 @@
-"""What is open: files, saved connections and the sample, one at a time in the window, and the end of it all."""
+"""What is open in one window: files, saved connections and the sample, one at a time, and the end of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Opened:
 
 
 class Program:
-    """Opens memories into one window, one at a time, and ends in order."""
+    """Opens memories into one window, one at a time, and ends in order. Each window has an engine of its own."""
 
     def __init__(self, window: MainWindow, store: ConnectionStore, keys: KeyStore, sample: Path) -> None:
         self.window = window
@@ -103,6 +103,13 @@ class Program:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample()
 
+    async def open_like(self, other: Program) -> None:
+        """Open what another window shows, and show the same of it; a key that was given there is not asked again."""
+        await self._load_saved()
+        self._show_choices()
+        if other._opened is not None and await self._open(other._opened):
+            self.window.go(other.window.trail.current)
+
     async def open_sample(self, *, is_read_only: bool = False) -> None:
         path = await ensure_sample(self._sample)
         settings = EngineSettings(path=str(path), read_only=is_read_only or None)
@@ -138,7 +145,7 @@ class Program:
 
         The view stays where `opened` is what is open already, opened in another way.
         """
-        if not await self.transfers.may_end("End it and open"):
+        if not await self.transfers.may_end("Cancel jobs and open"):
             return False
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
         try:
@@ -161,6 +168,7 @@ class Program:
             is_read_only=bool(opened.settings.read_only),
             can_lock=engine.descriptor().needs_path,
             keeps_view=keeps_view,
+            key=opened.key,
         )
         self._show_choices()
         if not health.is_serving:
@@ -297,7 +305,11 @@ class Program:
     # The end
 
     def _on_window_close_wanted(self) -> None:
-        self.jobs.start("close", self.transfers.may_end("End it and close"), self._on_may_close)
+        self.jobs.start("close", self.may_close(), self._on_may_close)
+
+    async def may_close(self) -> bool:
+        """Whether no job runs any more in this window; asks before it cancels those that do."""
+        return await self.transfers.may_end("Cancel jobs and close", "Keep open")
 
     def _on_may_close(self, may_close: bool) -> None:
         if may_close:
