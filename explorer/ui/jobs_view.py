@@ -78,12 +78,12 @@ class JobsView(QDialog):
         column.setSpacing(0)
         column.addWidget(self.view, 1)
         column.addWidget(foot)
-        scale = theme().size_px("body") / 13
-        self.resize(round(560 * scale), round(400 * scale))
+        self.resize(theme().scaled(600), theme().scaled(400))
         self.clear_button.clicked.connect(jobs.clear_finished)
         self.close_button.clicked.connect(self.close)
         jobs.changed.connect(self._show_jobs)
         self._show_jobs()
+        self.close_button.setFocus()
 
     def row(self, job: Job) -> JobRow:
         """The row of a job; KeyError where it was cleared."""

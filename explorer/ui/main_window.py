@@ -769,7 +769,8 @@ class MainWindow(QMainWindow):
         words = "Jobs"
         if len(running) == 1:
             job = running[0]
-            words = "  ".join(part for part in (job.title, job.words, text.duration(round(job.elapsed_s))) if part)
+            elapsed = text.duration(round(job.elapsed_s)) if job.elapsed_s >= 1 else ""
+            words = "  ".join(part for part in (job.title, job.words, elapsed) if part)
         elif running:
             words = f"{text.number(len(running))} running"
         elif failed := [job for job in jobs if job.state is State.FAILED]:

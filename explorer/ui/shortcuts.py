@@ -81,14 +81,14 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
 
 def areas(window: QWidget) -> list[tuple[str, list[Key]]]:
     """All keys by the area they belong to: first what works everywhere, then pane by pane."""
-    found: dict[str, list[Key]] = {}
+    found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, *PANE_KEYS)}
     for area, keys, words in _of_actions(window):
         entries = found.setdefault(area, [])
         if (key := Key(keys, words)) not in entries:
             entries.append(key)
     for area, own in PANE_KEYS.items():
-        found.setdefault(area, []).extend(own)
-    return list(found.items())
+        found[area].extend(own)
+    return [(area, keys) for area, keys in found.items() if keys]
 
 
 def _of_actions(window: QWidget) -> Iterator[tuple[str, tuple[str, ...], str]]:

@@ -86,6 +86,7 @@ class ConnectionBox(QComboBox):
         self._detail = ""
         self._width = 276
         self.activated.connect(self._on_self_activated)
+        theme().changed.connect(self.updateGeometry)
         theme().changed.connect(self.update)
 
     def show_choices(self, choices: Sequence[Choice], current: str) -> None:
@@ -115,7 +116,7 @@ class ConnectionBox(QComboBox):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return QSize(self._width, theme().row_height("field"))
+        return QSize(theme().scaled(self._width), theme().row_height("field"))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -139,7 +140,11 @@ class ConnectionBox(QComboBox):
         self.health_badge.move(place(0, _DOT).left(), (self.height() - _DOT) // 2)
         arrow = place(inner.width() - 12, 12)
         draw_icon(painter, arrow, "chevron-down", "text2", 12)
-        detail = self.health_badge.words if self._width < 250 else f"{self._detail}, {self.health_badge.words}"
+        detail = (
+            self.health_badge.words
+            if self.width() < theme().scaled(250)
+            else f"{self._detail}, {self.health_badge.words}"
+        )
         room = inner.width() - _DOT - 8 - 20
         name = shown(self._name) or "No memory open"
         detail_width = text_width(detail, "small") if self._name else 0
@@ -210,8 +215,6 @@ class SearchBox(QFrame):
         self._row.addWidget(self.mode_box)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(220)
-        self.setMaximumWidth(420)
-        self.setFixedHeight(theme().row_height("field"))
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPING_DELAY_MS)
@@ -277,4 +280,6 @@ class SearchBox(QFrame):
         self.search_wanted.emit(self.search_edit.text().strip(), self.mode)
 
     def _renew(self) -> None:
+        self.setMaximumWidth(theme().scaled(420))
+        self.setFixedHeight(theme().row_height("field"))
         self._glass.setPixmap(icons.pixmap("search", "text3", 16, self.devicePixelRatioF()))

@@ -70,6 +70,7 @@ class SavedViews(QObject):
         """Show the views of the memory of that key; of none for ""."""
         self._key = f"{_GROUP}/{hashlib.sha256(key.encode()).hexdigest()[:24]}" if key else ""
         self._removed = None
+        self._views, self._others = [], []
         self._read()
         self.changed.emit()
 
@@ -120,9 +121,9 @@ class SavedViews(QObject):
         self._write()
 
     def _read(self) -> None:
-        self._views, self._others = [], []
         if self._settings is None or not self._key:
-            return
+            return  # then they last as long as the window
+        self._views, self._others = [], []
         if self._settings.isWritable():  # not where it is read-only: what was set would be lost
             self._settings.sync()
         try:

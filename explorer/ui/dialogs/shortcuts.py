@@ -15,12 +15,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.ui.rows import text_width
 from explorer.ui.shortcuts import Key
 from explorer.ui.theme import theme
 
 
 class ShortcutSheet(QDialog):
-    """Keys and what they do, area by area, in two columns."""
+    """Keys and what they do, area by area, in two columns of areas."""
 
     def __init__(self, areas: list[tuple[str, list[Key]]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,10 +32,11 @@ class ShortcutSheet(QDialog):
         columns.setContentsMargins(24, 16, 24, 16)
         columns.setSpacing(32)
         half = sum(len(keys) + 2 for _, keys in areas) / 2
+        width = max(text_width(key.shown) for _, keys in areas for key in keys)
         left, right = QVBoxLayout(), QVBoxLayout()
         height = 0
         for area, keys in areas:
-            (left if height < half else right).addWidget(_Area(area, keys))
+            (left if height < half else right).addWidget(_Area(area, keys, width))
             height += len(keys) + 2
         for column in (left, right):
             column.setSpacing(16)
@@ -66,17 +68,18 @@ class ShortcutSheet(QDialog):
 
 
 class _Area(QWidget):
-    def __init__(self, title: str, keys: list[Key]) -> None:
+    def __init__(self, title: str, keys: list[Key], key_width: int) -> None:
         super().__init__()
         self.setAccessibleName(title)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(6)
+        grid.setColumnMinimumWidth(0, key_width)
         grid.setColumnStretch(1, 1)
         grid.addWidget(_label(title, "strong"), 0, 0, 1, 2)
         for row, key in enumerate(keys, start=1):
-            grid.addWidget(_label(key.shown, "mono", "text2"), row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(_label(key.shown, "body", "text2"), row, 0, Qt.AlignmentFlag.AlignTop)
             words = _label(key.words, "body")
             words.setWordWrap(True)
             grid.addWidget(words, row, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -144,6 +144,7 @@ class ViewsDialog(QDialog):
         self.list.clear()
         for view in self._views.views:
             item = QListWidgetItem(text.shown(view.name))
+            item.setSizeHint(QSize(0, theme().row_height("row")))
             item.setData(Qt.ItemDataRole.UserRole, view.name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
             self.list.addItem(item)
@@ -182,6 +183,10 @@ class ViewsDialog(QDialog):
 
 class _List(QListWidget):
     remove_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setViewportMargins(4, 4, 4, 4)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete:
