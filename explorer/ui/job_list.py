@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -62,6 +63,7 @@ class JobList(QObject):
         super().__init__(parent)
         self._jobs: list[Job] = []
         self._reads: dict[tuple[int, str], _Read] = {}
+        self._ended = asyncio.Event()
         self._look = QTimer(self)
         self._look.setInterval(_LOOK_MS)
         self._look.timeout.connect(self._on_look_timeout)
@@ -109,7 +111,17 @@ class JobList(QObject):
             self._jobs.remove(old)
         if not self.running:
             self._tick.stop()
+        self._ended.set()
         self.changed.emit()
+
+    async def end_holding(self) -> None:
+        """Cancel what must not be lost unasked, once it was asked, and wait until each has ended."""
+        for job in self.holding:
+            if job.cancel is not None:
+                job.cancel()
+        while self.holding:
+            self._ended.clear()
+            await self._ended.wait()
 
     def clear_finished(self) -> None:
         """Forget what has ended."""
@@ -147,6 +159,23 @@ class JobList(QObject):
 
         jobs.began.connect(on_began)
         jobs.ended.connect(on_ended)
+
+    @contextlib.contextmanager
+    def if_slow(self, title: str, cancel: Callable[[], object]) -> Iterator[None]:
+        """Make a job of what is done inside, once it takes long."""
+        read = _Read(title, cancel, str)
+        read.begin(title)
+        self._reads[id(read), title] = read
+        self._look.start()
+        try:
+            yield
+        except BaseException as error:
+            read.end(title, error)
+            raise
+        finally:
+            del self._reads[id(read), title]
+            if read.job is not None:
+                self._end_read(read.job, read.error)
 
     def _add(self, job: Job) -> Job:
         self._jobs.insert(0, job)

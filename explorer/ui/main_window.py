@@ -70,7 +70,7 @@ from explorer.ui.zoom import ZOOMS, zoomed
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
-_LAYOUT_VERSION = 1
+_LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
@@ -141,6 +141,9 @@ class MainWindow(QMainWindow):
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
+        if self.isRightToLeft():  # Qt mirrors what is inside of the areas, not the areas
+            left, right = right, left
+        self._layout_version = _LAYOUT_VERSION + self.isRightToLeft()  # one that was saved the other way is no use
         self._docks = [
             self._dock("namespacesDock", "Namespaces", self.namespaces, self.namespaces.head, left),
             self._dock("facetsDock", "Facets", self.facets, self.facets.head, left),
@@ -151,7 +154,7 @@ class MainWindow(QMainWindow):
         self._watch_reads()
         self._connect()
         self._order_tabs()
-        self._first_layout = self.saveState(_LAYOUT_VERSION)
+        self._first_layout = self.saveState(self._layout_version)
         self._allow_actions(is_read_only=False)
         self._fill_views_menu()
         self._show_view()
@@ -361,7 +364,7 @@ class MainWindow(QMainWindow):
         self.job_list.watch(items.jobs, lists.get, self._cancel_list, items.count_label.text)
         self.job_list.watch(facets.jobs, lambda lane: "Counting the facets", facets.cancel_counting)
         self.job_list.watch(self.namespaces.jobs, {"counts": "Counting the nodes"}.get, self.namespaces.jobs.cancel)
-        self.job_list.watch(self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.jobs.cancel)
+        self.job_list.watch(self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.count_all_button.click)
         self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
     def _cancel_list(self) -> None:
@@ -713,7 +716,7 @@ class MainWindow(QMainWindow):
         if saved.facets:
             self.facets.restore(saved.facets)
         layout = QByteArray.fromBase64(saved.layout.encode("ascii", "replace"))
-        if not layout.isEmpty() and self.restoreState(layout, _LAYOUT_VERSION):
+        if not layout.isEmpty() and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
         if self.trail.go(saved.view, is_typed=False):
@@ -726,7 +729,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
-            layout=self.saveState(_LAYOUT_VERSION).toBase64().toStdString(),
+            layout=self.saveState(self._layout_version).toBase64().toStdString(),
             facets=self.facets.state(),
         )
 
@@ -836,7 +839,7 @@ class MainWindow(QMainWindow):
         if isinstance(facets, str):
             self.facets.restore(facets)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
-            if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
+            if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
                 return
         else:
@@ -856,7 +859,7 @@ class MainWindow(QMainWindow):
 
     def _restore_first_layout(self) -> None:
         self._has_own_layout = False
-        self.restoreState(self._first_layout, _LAYOUT_VERSION)
+        self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
             dock.show()
         self.place_docks()
@@ -892,7 +895,7 @@ class MainWindow(QMainWindow):
         """Remember the layout and go from the screen: what still runs ends unseen."""
         if self._settings is not None and self.isVisible():
             self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+            self._settings.setValue("state", self.saveState(self._layout_version))
             self._settings.setValue("facets", self.facets.state())
         self.jobs_view.hide()
         self.hide()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog
@@ -25,7 +26,7 @@ from explorer.options import Options
 from explorer.sample import NAME as SAMPLE_NAME
 from explorer.sample import ensure_sample
 from explorer.ui import text
-from explorer.ui.ask import ask
+from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.jobs import Jobs
@@ -145,11 +146,13 @@ class Program:
 
         The view stays where `opened` is what is open already, opened in another way.
         """
-        if not await self.transfers.may_end("Cancel jobs and open"):
+        if not await self._may_end_jobs("Cancel jobs and open", "Cancel"):
             return False
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
+        opening = f"Open {text.isolate(text.shown(opened.name, 60))}"
         try:
-            health = await engine.health()
+            with self.window.job_list.if_slow(opening, partial(self.jobs.cancel, "open")):
+                health = await engine.health()
         except BaseException:  # cancelled too: by the next choice, or by the end
             await self._close_engine(engine)
             raise
@@ -309,7 +312,21 @@ class Program:
 
     async def may_close(self) -> bool:
         """Whether no job runs any more in this window; asks before it cancels those that do."""
-        return await self.transfers.may_end("Cancel jobs and close", "Keep open")
+        return await self._may_end_jobs("Cancel jobs and close", "Keep open")
+
+    async def _may_end_jobs(self, yes: str, no: str) -> bool:
+        jobs = self.window.job_list
+        running = len(jobs.holding)
+        if running and not await confirm(
+            self.window,
+            f"{text.counted(running, 'job')} {'is' if running == 1 else 'are'} running",
+            "What is stored by now stays; the rest is left out. An export that is not finished leaves no file.",
+            yes,
+            no,
+        ):
+            return False
+        await jobs.end_holding()
+        return True
 
     def _on_may_close(self, may_close: bool) -> None:
         if may_close:

@@ -47,23 +47,6 @@ class Transfers:
         window.export_wanted.connect(self._on_window_export_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
-    async def may_end(self, yes: str, no: str = "Cancel") -> bool:
-        """Whether nothing runs any more; asks before it ends what does, `yes` and `no` being the buttons."""
-        running = self.window.job_list.holding
-        if not running:
-            return True
-        title = f"{text.counted(len(running), 'job')} {'is' if len(running) == 1 else 'are'} running"
-        if not await confirm(
-            self.window,
-            title,
-            "What is stored by now stays; the rest is left out. An export that is not finished leaves no file.",
-            yes,
-            no,
-        ):
-            return False
-        await self.jobs.aclose()
-        return True
-
     async def aclose(self) -> None:
         await self.jobs.aclose()
 

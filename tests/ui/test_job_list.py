@@ -201,7 +201,7 @@ async def test_a_slow_read_becomes_a_job(
 
 
 async def test_what_is_quick_is_no_job(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
-    async with working(qtbot, tmp_path, until) as (program, engine):
+    async with working(qtbot, tmp_path, until) as (program, _):
         program.window.job_list.clear_finished()
         program.window.refresh()
         await until(lambda: program.window.is_idle)
@@ -230,6 +230,22 @@ async def test_a_lane_started_again_is_one_job(qtbot: QtBot, until: Until, monke
 
 async def _failing() -> None:
     raise Unavailable("it broke")
+
+
+async def test_a_slow_opening_is_a_job_that_can_be_cancelled(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    async with working(qtbot, tmp_path, until) as (program, before):
+        slow = FakeEngine()
+        slow.hold("health")
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: slow)
+        program.window.connection_chosen.emit("file:/slow.db")
+        await until(lambda: [job.title for job in program.window.job_list.running] == ["Open \u2068slow.db\u2069"])
+        program.window.job_cancel_button.click()
+        await until(lambda: not program.jobs.is_busy)
+        assert program.window.job_list.jobs[0].state is State.CANCELLED
+        assert program.window.engine is before, "what was open stays open"
 
 
 def test_only_the_last_hundred_are_kept(qtbot: QtBot) -> None:
