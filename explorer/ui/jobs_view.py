@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import text
+from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.icons import IconLabel
 from explorer.ui.job_list import Job, JobList, State
 from explorer.ui.theme import theme
@@ -78,7 +79,7 @@ class JobsView(QDialog):
         column.setSpacing(0)
         column.addWidget(self.view, 1)
         column.addWidget(foot)
-        self.resize(theme().scaled(600), theme().scaled(400))
+        resize_to_design(self, 600, 400)
         self.clear_button.clicked.connect(jobs.clear_finished)
         self.close_button.clicked.connect(self.close)
         jobs.changed.connect(self._show_jobs)

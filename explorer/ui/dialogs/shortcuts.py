@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.rows import text_width
 from explorer.ui.shortcuts import Key
-from explorer.ui.theme import theme
 
 
 class ShortcutSheet(QDialog):
@@ -62,9 +62,7 @@ class ShortcutSheet(QDialog):
         column.addWidget(self.view, 1)
         column.addWidget(foot)
         self.close_button.clicked.connect(self.accept)
-        wanted = inside.sizeHint()
-        height = min(wanted.height(), 600) + foot.sizeHint().height() + 4
-        self.resize(max(wanted.width() + 24, theme().scaled(640)), height)
+        resize_to_design(self, 760, 620)
 
 
 class _Area(QWidget):

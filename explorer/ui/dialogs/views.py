@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import text
+from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.theme import theme
 from explorer.ui.views import NAME_MOST, SavedViews
 
@@ -126,7 +127,7 @@ class ViewsDialog(QDialog):
         for part in (title, self.empty_label, self.list, self.said_label):
             column.addWidget(part, 1 if part is self.list else 0)
         column.addLayout(buttons)
-        self.resize(theme().scaled(480), theme().scaled(360))
+        resize_to_design(self, 480, 360)
         self.list.itemChanged.connect(self._on_list_item_changed)
         self.list.currentItemChanged.connect(self._show_buttons)
         self.list.remove_wanted.connect(self._remove)
