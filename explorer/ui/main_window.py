@@ -61,7 +61,7 @@ from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
-from explorer.ui.viewer import ItemViewer
+from explorer.ui.viewer import METADATA, RAW, READ, WHY, ItemViewer
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -364,7 +364,9 @@ class MainWindow(QMainWindow):
         self.job_list.watch(items.jobs, lists.get, self._cancel_list, items.count_label.text)
         self.job_list.watch(facets.jobs, lambda lane: "Counting the facets", facets.cancel_counting)
         self.job_list.watch(self.namespaces.jobs, {"counts": "Counting the nodes"}.get, self.namespaces.jobs.cancel)
-        self.job_list.watch(self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.count_all_button.click)
+        self.job_list.watch(
+            self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.count_all_button.click
+        )
         self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
     def _cancel_list(self) -> None:
@@ -431,7 +433,7 @@ class MainWindow(QMainWindow):
         self._health_timer.timeout.connect(self._ask_health)
 
     def _order_tabs(self) -> None:
-        """The way of the Tab key: toolbar, chips, namespaces, facets, list, viewer."""
+        """The way of the Tab key: toolbar, chips, namespaces, facets, time line, list, viewer, status."""
         stops: list[QWidget] = [
             self.connection_box,
             self.back_button,
@@ -451,13 +453,22 @@ class MainWindow(QMainWindow):
             self.items.news_button,
             self.timeline,
             self.items.view,
-            self.viewer.header,
+            *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
+            self.viewer.similar_button,
+            self.viewer.copy_button,
+            self.viewer.more_button,
             self.viewer,
-            self.jobs_button,
-            self.job_cancel_button,
         ]
+        # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
+        policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
+        for stop, _ in policies:
+            stop.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
+        for stop, policy in policies:
+            stop.setFocusPolicy(policy)
+        QWidget.setTabOrder(self.connection_box.previousInFocusChain(), self.jobs_button)
+        QWidget.setTabOrder(self.jobs_button, self.job_cancel_button)
 
     # What is open
 

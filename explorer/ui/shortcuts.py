@@ -29,7 +29,7 @@ class Key:
 PANE_KEYS: dict[str, tuple[Key, ...]] = {
     "Search": (
         Key(("Return",), "Search at once"),
-        Key(("Escape",), "End the search and go back to the list"),
+        Key(("Esc",), "End the search and go back to the list"),
         Key(("Down", "Up"), "Through the searches of before"),
     ),
     "Filter": (
@@ -37,7 +37,7 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Up", "Down"), "The same in the list of further conditions"),
         Key(("Home", "End"), "The first condition, or the last"),
         Key(("Return",), "Open the facet of the condition"),
-        Key(("Delete", "Backspace"), "Remove the condition"),
+        Key(("Del", "Backspace"), "Remove the condition"),
     ),
     "Namespaces and facets": (
         Key(("Up", "Down"), "The row before, or after"),
@@ -46,13 +46,13 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Return",), "Filter by the node or value alone"),
         Key(("Space",), "Add the value, or take it away"),
         Key(("Alt+Up", "Alt+Down"), "Move the facet up or down"),
-        Key(("Escape",), "Leave the find box"),
+        Key(("Esc",), "Leave the find box"),
     ),
     "Time line": (
         Key(("Left", "Right"), "One step earlier, or later; with Shift ten"),
         Key(("Home", "End"), "To the begin, or the end"),
         Key(("Return",), "Filter by the span"),
-        Key(("Escape",), "Let go, then clear the span"),
+        Key(("Esc",), "Let go, then clear the span"),
     ),
     "List": (
         Key(("Up", "Down"), "The item before, or after; with Shift select"),
@@ -67,14 +67,15 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Left", "Right"), "Between Read, Raw, Metadata and Why"),
         Key(("Up", "Down"), "The same; in the find bar the place before, or after"),
         Key(("Ctrl+C",), "Copy what is marked"),
+        Key(("Ctrl+A",), "Mark all"),
         Key(("Return",), "In the find bar the next place; with Shift the one before"),
-        Key(("Escape",), "Close the find bar"),
+        Key(("Esc",), "Close the find bar"),
     ),
     "Command palette": (
         Key(("Up", "Down"), "The line before, or after"),
         Key(("PgUp", "PgDown"), "A page up, or down"),
         Key(("Return",), "Do it, or go there"),
-        Key(("Escape",), "Close it"),
+        Key(("Esc",), "Close it"),
     ),
 }
 

@@ -18,7 +18,11 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDialog,
+    QFrame,
+    QHeaderView,
+    QLabel,
     QLineEdit,
+    QMenu,
     QMessageBox,
     QPlainTextEdit,
     QProgressBar,
@@ -102,7 +106,9 @@ def rows(program: Program) -> int:
 
 
 def question() -> QMessageBox | None:
-    return next((one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox) and one.isVisible()), None)
+    return next(
+        (one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox) and one.isVisible()), None
+    )
 
 
 def press(words: str) -> None:
@@ -174,11 +180,11 @@ async def test_quitting_asks_each_window_that_has_a_job(tmp_path: Path, until: U
 async def test_the_window_is_left_and_found_again(tmp_path: Path, until: Until) -> None:
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     async with started(tmp_path, until, "one", settings=settings) as (_, first):
-        first.window.resize(1111, 777)
+        first.window.resize(780, 700)
         first.window.namespaces.parentWidget().hide()
     async with started(tmp_path, until, "two", settings=settings) as (_, again):
         again.window.restore_layout()
-        assert (again.window.width(), again.window.height()) == (1111, 777)
+        assert (again.window.width(), again.window.height()) == (780, 700)
         assert not again.window.namespaces.isVisible()
 
 
@@ -261,6 +267,7 @@ async def test_from_right_to_left_the_panes_change_sides(
     async with opened(qtbot, tmp_path, until) as window:
         assert window.namespaces.mapTo(window, window.namespaces.rect().center()).x() < window.width() // 2
     qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    (tmp_path / "other").mkdir()
     async with opened(qtbot, tmp_path / "other", until) as window:
         assert window.namespaces.mapTo(window, window.namespaces.rect().center()).x() > window.width() // 2
         assert window.viewer.mapTo(window, window.viewer.rect().center()).x() < window.width() // 2
@@ -280,16 +287,18 @@ def unnamed(top: QWidget) -> list[str]:
     """The controls in `top` that say nothing of themselves."""
     found = []
     for widget in [top, *top.findChildren(QWidget)]:
-        is_inner = widget.objectName().startswith("qt_") or isinstance(widget, QScrollBar)
+        is_inner = widget.objectName().startswith("qt_") or isinstance(widget, QScrollBar | QMenu)
+        is_inner |= isinstance(widget.parent(), QFrame) and isinstance(widget.parent().parent(), QComboBox)  # its list
+        is_inner |= isinstance(widget, QLabel) and not widget.text()
         takes_keys = widget.focusPolicy() != Qt.FocusPolicy.NoFocus and not isinstance(widget, QAbstractScrollArea)
+        is_inner |= isinstance(widget, QHeaderView) or widget.isHidden()
+        is_inner |= widget.objectName() == "bannerActionButton" and not widget.isVisible()  # named as it is shown
         if (isinstance(widget, CONTROLS) or takes_keys) and not is_inner and not spoken(widget).strip():
             found.append(f"{type(widget).__name__} {widget.objectName()} in {type(widget.parent()).__name__}")
     return found
 
 
-async def test_every_control_of_the_window_has_a_name_to_be_spoken(
-    qtbot: QtBot, tmp_path: Path, until: Until
-) -> None:
+async def test_every_control_of_the_window_has_a_name_to_be_spoken(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         window.go_to_filter(MetaFilter(tags_any=["refunds"]))
         await until(lambda: window.is_idle)
@@ -307,9 +316,7 @@ async def test_every_control_of_the_window_has_a_name_to_be_spoken(
             jobs.end(job, State.DONE, "Done.")
 
 
-async def test_every_control_of_the_dialogs_has_a_name_to_be_spoken(
-    qtbot: QtBot, tmp_path: Path, until: Until
-) -> None:
+async def test_every_control_of_the_dialogs_has_a_name_to_be_spoken(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         window.views.open("key")
         window.views.save(SavedView(name="a"))
@@ -351,9 +358,7 @@ def pane_of(window: MainWindow, widget: QWidget) -> int:
     raise AssertionError(widget)
 
 
-async def test_tab_reaches_every_control_in_the_order_of_the_panes(
-    qtbot: QtBot, tmp_path: Path, until: Until
-) -> None:
+async def test_tab_reaches_every_control_in_the_order_of_the_panes(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         window.go_to_filter(MetaFilter(tags_any=["refunds"]))
         jobs = window.job_list
@@ -363,13 +368,13 @@ async def test_tab_reaches_every_control_in_the_order_of_the_panes(
         window.connection_box.setFocus(Qt.FocusReason.TabFocusReason)
         walked: list[QWidget] = []
         focus: QWidget | None = window.connection_box
-        while focus is not None and focus not in walked and len(walked) < 200:
-            walked.append(focus)
+        while focus is not None and (focus not in walked[:-1]) and len(walked) < 200:  # one may take the key twice
+            walked += [focus] if focus not in walked else []
             qtbot.keyClick(focus, Qt.Key.Key_Tab)
             focus = QApplication.focusWidget()
-        assert focus is window.connection_box, "and round again"
+        assert focus is window.connection_box, [widget.objectName() for widget in walked]
         order = [pane_of(window, widget) for widget in walked]
-        assert order == sorted(order), [widget.objectName() for widget in walked]
+        assert order == sorted(order), [(at, one.objectName()) for at, one in zip(order, walked, strict=True)]
         stops = {
             widget
             for widget in window.findChildren(QWidget)
