@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,14 +18,17 @@ from explorer.ui.headline import headline
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
 from explorer.ui.namespaces import reach_of
-from explorer.ui.palette import Command
+from explorer.ui.palette import ACTION, Command
 from explorer.ui.trail import View
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
 
-NODES_MOST = 5_000
-"""Of more nodes, those that come first in the tree: the palette answers each key while it is pressed."""
+NODES_AT_ONCE = 1_000
+"""Of more nodes, those that come first in the tree are there at once, the others with what is asked."""
+NODES_MOST = 10_000
+_AT_A_TIME = 300  # entries made before others get their turn
+
 
 _FACET_ICONS = {
     Facet.KIND: "document",
@@ -52,21 +57,26 @@ class Commands:
             *self._views(),
             *self._recent_searches(),
             *self._recent_items(),
-            *self._nodes(),
+            *self._nodes(0, NODES_AT_ONCE),
             *self._values(),
         ]
 
     async def ask(self) -> list[Command]:
-        """The values that are not on screen: as many as the contract gives at once, of each facet not held whole."""
+        """What is not on screen: further nodes, and of each facet that is not held whole as many values as the contract
+        gives at once.
+        """
         window = self._window
         engine, filter = window.engine, window.trail.current.filter
         if engine is None:
             return []
-        return [
-            command
-            for facet, page in (await _pages(engine, filter, self._facets_not_whole())).items()
-            for command in self._values_of(facet, page)
-        ]
+        pages = await _pages(engine, filter, self._facets_not_whole())
+        found = []
+        values = itertools.chain.from_iterable(itertools.starmap(self._values_of, pages.items()))
+        for command in itertools.chain(self._nodes(NODES_AT_ONCE, NODES_MOST), values):
+            found.append(command)
+            if len(found) % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return found
 
     def search_for(self, typed: str) -> Command | None:
         """The last line: what is typed as a search inside the filter."""
@@ -84,8 +94,8 @@ class Commands:
 
     # Where one can go
 
-    def _nodes(self) -> Iterator[Command]:
-        for node in self._window.namespaces.model.nodes()[:NODES_MOST]:
+    def _nodes(self, first: int, end: int) -> Iterator[Command]:
+        for node in self._window.namespaces.model.nodes()[first:end]:
             yield Command(
                 text.shown(str(node.namespace)),
                 "Node",
@@ -183,4 +193,4 @@ def _of_action(action: QAction) -> Command:
     if group:
         title = f"{group}: {title[:1].lower()}{title[1:]}"
     why_not = "" if action.isEnabled() else str(action.property("whyNot") or "Not possible now")
-    return Command(title, "Action", action.trigger, action.property("iconName") or "", "", keys, why_not)
+    return Command(title, ACTION, action.trigger, action.property("iconName") or "", "", keys, why_not)

@@ -467,7 +467,7 @@ class MainWindow(QMainWindow):
             QWidget.setTabOrder(before, after)
         for stop, policy in policies:
             stop.setFocusPolicy(policy)
-        QWidget.setTabOrder(self.connection_box.previousInFocusChain(), self.jobs_button)
+        QWidget.setTabOrder(self.connection_box.previousInFocusChain() or self.viewer, self.jobs_button)
         QWidget.setTabOrder(self.jobs_button, self.job_cancel_button)
 
     # What is open
@@ -784,7 +784,7 @@ class MainWindow(QMainWindow):
         if len(running) == 1:
             job = running[0]
             elapsed = text.duration(round(job.elapsed_s)) if job.elapsed_s >= 1 else ""
-            words = "  ".join(part for part in (job.title, job.words, elapsed) if part)
+            words = "  ".join(text.isolate(part) for part in (job.title, job.words, elapsed) if part)
         elif running:
             words = f"{text.number(len(running))} running"
         elif failed := [job for job in jobs if job.state is State.FAILED]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ T = TypeVar("T")
 
 WHOLE, START, WORD, INSIDE, INITIALS = range(5)
 """How well a word fits a name: it is its first word, begins it, begins another word, is inside of one, or is made of
-the first letters of its words."""
+the first letters of words that follow each other."""
 
 
 def fold(text: str) -> str:
@@ -18,42 +19,45 @@ def fold(text: str) -> str:
     return text.casefold()
 
 
-def fit(word: str, name: str) -> int | None:
-    """How a folded word fits a folded name; None where it does not."""
-    if name.startswith(word):
-        return START if name[len(word) : len(word) + 1].isalnum() else WHOLE
+def initials(name: str) -> str:
+    """The first letters of the words of a folded name."""
+    return "".join(char for at, char in enumerate(name) if char.isalnum() and (at == 0 or not name[at - 1].isalnum()))
+
+
+def fit(word: str, name: str, letters: str = "") -> int | None:
+    """How a folded word fits a folded name; None where it does not. `letters`: the name's initials, if they count."""
     at = name.find(word)
     if at < 0:
-        return INITIALS if len(word) > 1 and _has_initials(word, name) else None
-    while at >= 0:
+        return INITIALS if len(word) > 1 and word in letters else None
+    if at == 0:
+        return START if name[len(word) : len(word) + 1].isalnum() else WHOLE
+    while at > 0:
         if not name[at - 1].isalnum():
             return WORD
         at = name.find(word, at + 1)
     return INSIDE
 
 
-def rank(words: Iterable[str], name: str) -> tuple[int, int] | None:
+def rank(words: Iterable[str], name: str, letters: str = "") -> tuple[int, int] | None:
     """How folded words, in any order, fit a folded name: the worst of them, and all together; None if one does not."""
     worst = total = 0
     for word in words:
-        how = fit(word, name)
+        how = fit(word, name, letters)
         if how is None:
             return None
         worst, total = max(worst, how), total + how
     return worst, total
 
 
-def best(query: str, choices: Iterable[T], name_of: Callable[[T], str], limit: int) -> list[T]:
-    """The `limit` choices whose folded names fit all words of `query` best; equal ones in the order they came."""
+def best(query: str, choices: Iterable[T], names_of: Callable[[T], tuple[str, str]], limit: int) -> list[T]:
+    """The `limit` choices that fit all words of `query` best; equal ones in the order they came.
+
+    `names_of` a choice are its folded name, and its initials where these count.
+    """
     words = fold(query).split()
+    if not words:
+        return list(itertools.islice(choices, limit))
     ranked = (
-        (*how, at, choice) for at, choice in enumerate(choices) if (how := rank(words, name_of(choice))) is not None
+        (*how, at, choice) for at, choice in enumerate(choices) if (how := rank(words, *names_of(choice))) is not None
     )
     return [one[-1] for one in heapq.nsmallest(limit, ranked, key=lambda one: one[:3])]
-
-
-def _has_initials(word: str, name: str) -> bool:
-    """Whether the letters of `word` begin words of `name`, in their order: `npn` for "next pane now"."""
-    starts = [char for at, char in enumerate(name) if char.isalnum() and (at == 0 or not name[at - 1].isalnum())]
-    letters = iter(starts)
-    return all(letter in letters for letter in word)

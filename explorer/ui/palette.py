@@ -27,13 +27,14 @@ from explorer.contract import TinyMemoryError
 from explorer.ui import news, text
 from explorer.ui.busy import BusyLine
 from explorer.ui.jobs import Jobs
-from explorer.ui.matching import best, fold
+from explorer.ui.matching import best, fold, initials
 from explorer.ui.rows import RADIUS, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
 from explorer.ui.trees import mirrored
 
 Index = QModelIndex | QPersistentModelIndex
 
+ACTION = "Action"
 SHOWN_MOST = 100
 ROWS_SEEN = 12
 ASKS_AFTER_MS = 200
@@ -45,7 +46,7 @@ _GAP = 10
 _NO_INDEX = QModelIndex()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Command:
     """A line of the palette: what it does or where it leads, drawn as plain text.
 
@@ -59,11 +60,13 @@ class Command:
     aside: str = ""
     keys: str = ""
     why_not: str = ""
-    name: str = field(init=False, compare=False)
+    names: tuple[str, str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        # What it is can be typed as well: "tag refunds", "refunds tag".
-        object.__setattr__(self, "name", fold(f"{self.title} {self.kind}"))
+        # What it is can be typed as well: "tag refunds", "refunds tag". Initials are those of actions: of some thousand
+        # paths any two letters would be some.
+        name = fold(f"{self.title} {self.kind}")
+        self.names = name, initials(name) if self.kind == ACTION else ""
 
     @property
     def spoken(self) -> str:
@@ -306,7 +309,7 @@ class Palette(QFrame):
         typed = self.edit.text().strip()
         known = {(command.kind, command.title) for command in self._commands} if self._found else set()
         more = [command for command in self._found if (command.kind, command.title) not in known]
-        fitting = best(typed, [*self._commands, *more], lambda command: command.name, SHOWN_MOST)
+        fitting = best(typed, [*self._commands, *more], lambda command: command.names, SHOWN_MOST)
         if typed and (last := self._last(typed)) is not None:
             fitting.append(last)
         self.model.show_commands(fitting)

@@ -49,8 +49,8 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Esc",), "Leave the find box"),
     ),
     "Time line": (
-        Key(("Left", "Right"), "One step earlier, or later; with Shift ten"),
-        Key(("Home", "End"), "To the begin, or the end"),
+        Key(("Left", "Right"), "An end of the range a step earlier, or later; with Shift ten"),
+        Key(("Home", "End"), "The end of the range to the first bar, or the last"),
         Key(("Return",), "Filter by the span"),
         Key(("Esc",), "Let go, then clear the span"),
     ),

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import ExploreRequest, MetaFilter, Unavailable
 from explorer.ui.main_window import MainWindow
-from explorer.ui.matching import best, fit
+from explorer.ui.matching import best, fit, initials
 from explorer.ui.palette import Command, CommandModel
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
@@ -50,18 +50,23 @@ def open_palette(qtbot: QtBot, window: MainWindow, typed: str = "") -> None:
         ("ra", "refresh action", 4),
         ("xyz", "refresh action", None),
         ("ar", "refresh action", None),
+        ("r", "keep action", None),
     ],
 )
 def test_how_well_a_word_fits(word: str, name: str, order: int | None) -> None:
-    assert fit(word, name) == order
+    assert fit(word, name, initials(name)) == order
 
 
 def test_words_fit_in_any_order_and_beginnings_come_first() -> None:
     names = ["import items", "the items to import", "items", "reimport", "import"]
-    assert best("items import", names, str, 9) == ["import items", "the items to import"]
-    assert best("import", names, str, 9) == ["import items", "import", "the items to import", "reimport"]
-    assert best("import", names, str, 2) == ["import items", "import"]
-    assert best("", names, str, 2) == names[:2], "nothing typed: as they come"
+
+    def found(query: str, limit: int = 9) -> list[str]:
+        return best(query, names, lambda name: (name, ""), limit)
+
+    assert found("items import") == ["import items", "the items to import"]
+    assert found("import") == ["import items", "import", "the items to import", "reimport"]
+    assert found("import", 2) == ["import items", "import"]
+    assert found("", 2) == names[:2], "nothing typed: as they come"
 
 
 async def test_an_action_is_found_and_done_by_the_keyboard(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -78,6 +83,19 @@ async def test_an_action_is_found_and_done_by_the_keyboard(qtbot: QtBot, tmp_pat
         qtbot.keyClick(box.edit, Qt.Key.Key_Return)
         assert not box.isVisible()
         await until(lambda: any(one.objectName() == "shortcutSheet" for one in QApplication.topLevelWidgets()))
+
+
+async def test_it_opens_from_everywhere_and_its_keys_close_it_too(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.activateWindow()
+        for widget in (window.search_box.search_edit, window.items.view, window.namespaces.tree, window.more_button):
+            widget.setFocus()
+            for is_open in (True, False):
+                focus = QApplication.focusWidget()
+                assert focus is not None
+                qtbot.keyClick(focus, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+                assert window.palette_box.isVisible() == is_open
+            assert QApplication.focusWidget() is widget
 
 
 async def test_escape_closes_and_gives_the_focus_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
