@@ -102,6 +102,7 @@ class Commands:
                 partial(self._go_to_node, node.namespace),
                 node.icon,
                 text.counted(node.here, "item"),
+                key=node.path,
             )
 
     def _values(self) -> Iterator[Command]:
@@ -122,6 +123,7 @@ class Commands:
                 partial(self._narrow, facet, bucket.value),
                 _FACET_ICONS.get(facet, "funnel"),
                 text.counted(bucket.count, "item", page.truncated),
+                key=bucket.value,
             )
 
     def _facets_not_whole(self) -> list[Facet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,7 @@ class Command:
     """A line of the palette: what it does or where it leads, drawn as plain text.
 
     `kind` is what it is ("Action", "Tag"); `aside` stands after the title; `why_not` says why it cannot be now.
+    `key` is what tells it from others of its kind, whatever they look like.
     """
 
     title: str
@@ -60,6 +62,7 @@ class Command:
     aside: str = ""
     keys: str = ""
     why_not: str = ""
+    key: str = ""
     names: tuple[str, str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -307,9 +310,7 @@ class Palette(QFrame):
 
     def _show_fitting(self) -> None:
         typed = self.edit.text().strip()
-        known = {(command.kind, command.title) for command in self._commands} if self._found else set()
-        more = [command for command in self._found if (command.kind, command.title) not in known]
-        fitting = best(typed, [*self._commands, *more], lambda command: command.names, SHOWN_MOST)
+        fitting = best(typed, itertools.chain(self._commands, self._found), lambda command: command.names, SHOWN_MOST)
         if typed and (last := self._last(typed)) is not None:
             fitting.append(last)
         self.model.show_commands(fitting)
@@ -332,7 +333,8 @@ class Palette(QFrame):
     def _on_found(self, found: Sequence[Command]) -> None:
         current = self.model.command(self.list.currentIndex())
         was_first = self.list.currentIndex().row() == 0
-        self._found = list(found)
+        known = {(command.kind, command.key) for command in self._commands}
+        self._found = [command for command in found if (command.kind, command.key) not in known]
         self._show_fitting()
         for row in range(0 if was_first else self.model.rowCount()):  # who has walked on stays where they were
             if self.model.command(self.model.index(row)) == current:
