@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -133,7 +134,8 @@ class _ConnectionRow(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 44)
+        lines = theme().metrics("strong").height() + theme().metrics("small").height()
+        return QSize(200, max(44, math.ceil(lines) + 12))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
