@@ -88,6 +88,7 @@ from explorer.contract.query import (
     Wait,
     check_batch,
 )
+from explorer.contract.spans import ListOrder, SortBy, Span, SpanRequest
 from explorer.contract.timeline import Histogram, HistogramBar, HistogramRequest, TimeUnit
 from explorer.contract.timestamp import Timestamp
 from explorer.contract.wire import to_unicode
@@ -136,6 +137,7 @@ __all__ = [
     "ItemKind",
     "Learning",
     "LearningKind",
+    "ListOrder",
     "ListPage",
     "ListRequest",
     "MemoryEngine",
@@ -151,8 +153,11 @@ __all__ = [
     "Role",
     "Segment",
     "SegmentKind",
+    "SortBy",
     "SourceKind",
     "SourceRef",
+    "Span",
+    "SpanRequest",
     "StoreItem",
     "StoreOptions",
     "StoreReceipt",

@@ -48,6 +48,7 @@ from explorer.contract.query import (
     StoreReceipt,
     check_batch,
 )
+from explorer.contract.spans import SortBy, Span, SpanRequest
 from explorer.contract.timeline import Histogram, HistogramRequest, day_of
 from explorer.contract.timestamp import zone_named
 
@@ -133,6 +134,19 @@ class MemoryEngine(ABC):
         Cheap enough to be asked every other second; None from an engine that does not know.
         """
         return None
+
+    def sorts(self) -> frozenset[SortBy]:
+        """What `list_span` can sort by; none where the engine does not offer it. Not in memory-v2."""
+        return frozenset()
+
+    async def list_span(self, req: SpanRequest) -> Span:
+        """Part of a listing in the order asked, from any place on. Not in memory-v2.
+
+        Raises Unsupported where `sorts` is empty.
+        A listing stays as it was begun while items come and go, until the engine forgets it.
+        """
+        req.check()
+        raise Unsupported(f"engine `{self.descriptor().id}` lists in its own order only")
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
         """The items named, whole, in the order asked, each once; unknown or out-of-reach ids are left out."""

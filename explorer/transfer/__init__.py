@@ -3,16 +3,20 @@
 For the command line and the window alike: no Qt here.
 """
 
+from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
 from explorer.transfer.exporting import ExportProgress, export_jsonl
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
 __all__ = [
+    "BETWEEN",
     "BadLine",
+    "CopyForm",
     "ExportProgress",
     "FileError",
     "ImportProgress",
+    "copied",
     "export_jsonl",
     "import_jsonl",
     "open_source",

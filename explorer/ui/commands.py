@@ -19,7 +19,6 @@ from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
 from explorer.ui.namespaces import reach_of
 from explorer.ui.palette import ACTION, Command
-from explorer.ui.trail import View
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
@@ -84,7 +83,9 @@ class Commands:
         if window.engine is None or not window.engine.descriptor().fetch_modes:
             return None
         words = text.isolate(text.shown(typed, 80))
-        return Command(f"Search inside the filter for {words}", "Search", partial(self._search, typed), "search")
+        return Command(
+            f"Search inside the filter for {words}", "Search", partial(self._window.search_box.search, typed), "search"
+        )
 
     # Actions
 
@@ -140,8 +141,10 @@ class Commands:
             yield Command(title, "Item", partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
 
     def _recent_searches(self) -> Iterator[Command]:
-        for query in self._window.trail.queries():
-            yield Command(text.shown(query, 120), "Recent search", partial(self._search, query), "clock")
+        for query in self._window.search_box.recent:
+            yield Command(
+                text.shown(query, 120), "Recent search", partial(self._window.search_box.search, query), "clock"
+            )
 
     def _views(self) -> Iterator[Command]:
         for view in self._window.views.views:
@@ -156,10 +159,6 @@ class Commands:
 
     def _narrow(self, facet: Facet, value: str) -> None:
         self._window.go_to_filter(narrowed(facet, self._window.trail.current.filter, value))
-
-    def _search(self, query: str) -> None:
-        window = self._window
-        window.go(View(window.trail.current.filter, query, window.search_box.mode))
 
 
 class Recent:

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,9 +29,11 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import ItemKind
+from explorer.ui.empty import SKELETON_ROWS
+from explorer.ui.item_head import ItemHead
 from explorer.ui.models.item_model import DOWN, HEADS, NUMBERS, Column, ItemModel
-from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
-from explorer.ui.text import MONTHS, shown
+from explorer.ui.rows import draw_bar, draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
+from explorer.ui.text import MONTHS, number, shown
 from explorer.ui.theme import theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -32,19 +47,24 @@ KIND_ICONS = {
     ItemKind.LEARNING: "learning",
 }
 _ICON = 16
+BAR, BAR_UP = 2, 4  # a score's bar, and how far above the row's end it stands
 ICON_AT = 14  # of a kind's icon, from the row's leading edge
 _DESIGN_PX = 13  # the body size for which the widths below are meant
 KIND_WIDTH = 40  # at every text size: icons do not grow with it
 _NODE_WIDTHS = (124, 220)
 _NODE_SHARE = 0.19  # of the view, between those two
-_LEAST = {Column.TEXT: 120, Column.NODE: 64}
+_WIDTHS = {Column.AGENT: 104, Column.SOURCE: 104, Column.TAGS: 132}
+_LEAST = {Column.TEXT: 120, Column.NODE: 64, Column.AGENT: 48, Column.SOURCE: 48, Column.TAGS: 48}
 
 
 class ItemView(QTableView):
     """Whole rows, one line each: hovered, selected and walked as one."""
 
     entered_row = Signal(int)  # Enter or a double click
-    copy_wanted = Signal()
+    all_wanted = Signal()  # Ctrl+A
+    escaped = Signal()
+    drag_wanted = Signal()  # the selected rows are being pulled
+    arranged = Signal()  # the order or the widths of the columns were changed by hand
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,6 +73,10 @@ class ItemView(QTableView):
         self._hovered = -1
         self._chosen: dict[Column, int] = {}  # widths given by hand
         self._is_fitting = False
+        self._is_pulling = False
+        self._anchor = -1  # the row from which Shift extends the selection
+        self._head = ItemHead(self)
+        self.setHorizontalHeader(self._head)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -64,19 +88,21 @@ class ItemView(QTableView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setDragEnabled(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setItemDelegate(ItemDelegate(self))
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        head = self.horizontalHeader()
-        head.setHighlightSections(False)
-        head.setSectionsClickable(False)  # nothing sorts yet: no hover that promises it
-        head.setMinimumSectionSize(16)  # less than any column is given: each has its own least width
         self.doubleClicked.connect(lambda index: self.entered_row.emit(index.row()))
-        head.sectionResized.connect(self._on_head_section_resized)
-        head.sectionHandleDoubleClicked.connect(self._on_head_section_handle_double_clicked)
+        self._head.sectionResized.connect(self._on_head_section_resized)
+        self._head.sectionMoved.connect(self._on_head_section_moved)
+        self._head.sectionHandleDoubleClicked.connect(self.reset_widths)
+
+    @property
+    def head(self) -> ItemHead:
+        return self._head
 
     def setModel(self, model: QAbstractItemModel | None) -> None:
         super().setModel(model)
@@ -110,7 +136,7 @@ class ItemView(QTableView):
         if self.model() is None or self._is_fitting:
             return
         room = self.viewport().width()
-        others = [column for column in self._shown_columns() if column is not Column.TEXT]
+        others = [column for column in self.shown_columns() if column is not Column.TEXT]
         widths: dict[Column, int] = {column: self._wanted_width(column) for column in others}
         lacking = _scaled(_LEAST[Column.TEXT]) - (room - sum(widths.values()))
         if lacking > 0 and Column.NODE in widths:
@@ -127,6 +153,8 @@ class ItemView(QTableView):
         least = self._least_width(column)
         if column in self._chosen:
             return max(least, self._chosen[column])
+        if column in _WIDTHS:
+            return _scaled(_WIDTHS[column])
         if column is Column.NODE:
             lowest, highest = map(_scaled, _NODE_WIDTHS)
             return min(highest, max(lowest, round(self.viewport().width() * _NODE_SHARE)))
@@ -138,17 +166,69 @@ class ItemView(QTableView):
             return _scaled(_LEAST[column])
         model = self.model()
         score = model.widest_score if isinstance(model, ItemModel) else ""
-        head = f"{DOWN} {HEADS[column]}" if column is not Column.CONFIDENCE else HEADS[column]
-        texts = {Column.OBSERVED: _dates(), Column.SCORE: ["0.00", score]}.get(column, ["0.00"])
+        sorts = column in (Column.OBSERVED, Column.SCORE)
+        head = f"{DOWN} {HEADS[column]}" if sorts else HEADS[column]
+        texts = {
+            Column.OBSERVED: _dates(),
+            Column.SCORE: ["0.00", score],
+            Column.LENGTH: [number(10_000)],
+        }.get(column, ["0.00"])
         widest = max(*(text_width(text, "body") for text in texts), text_width(head, "smallMedium"))
         return widest + 2 * PAD + 1  # a pixel to spare: widths of text are fractions
 
-    def _shown_columns(self) -> list[Column]:
-        return [column for column in Column if not self.isColumnHidden(column)]
+    def columns(self) -> list[Column]:
+        """All columns as they stand, from the leading edge."""
+        return [Column(self._head.logicalIndex(at)) for at in range(self._head.count())]
+
+    def shown_columns(self) -> list[Column]:
+        """The columns that are shown, as they stand."""
+        return [column for column in self.columns() if not self.isColumnHidden(column)]
+
+    @property
+    def widths(self) -> dict[Column, int]:
+        """The widths that were given by hand, in pixels."""
+        return dict(self._chosen)
+
+    def arrange(self, columns: Sequence[Column], widths: Mapping[Column, int] | None = None) -> None:
+        """Put the columns in an order, those not named after them; the kind stays first. `widths` as by hand."""
+        order = [Column.KIND, *(column for column in columns if column is not Column.KIND)]
+        order += [column for column in Column if column not in order]
+        self._is_fitting = True
+        for at, column in enumerate(order):
+            self._head.moveSection(self._head.visualIndex(column), at)
+        self._is_fitting = False
+        if widths is not None:
+            self._chosen = {column: width for column, width in widths.items() if column is not Column.TEXT}
+        self.fit_columns()
+        self.viewport().update()
+
+    def move_column(self, column: Column, step: int) -> None:
+        """Move a shown column past so many of its neighbours; towards the leading edge where `step` is negative."""
+        others: list[Column] = [one for one in self.shown_columns() if one is not Column.KIND]
+        at = others.index(column)
+        to = min(max(0, at + step), len(others) - 1)
+        if to != at:
+            self._head.moveSection(self._head.visualIndex(column), self._head.visualIndex(others[to]))
+
+    def reset_widths(self) -> None:
+        """Let go of the widths that were given by hand."""
+        self._chosen.clear()
+        self.fit_columns()
+        self.arranged.emit()
+
+    def _on_head_section_moved(self) -> None:
+        if self._is_fitting:
+            return
+        if (at := self._head.visualIndex(Column.KIND)) != 0:  # another was dragged before it
+            self._is_fitting = True
+            self._head.moveSection(at, 0)
+            self._is_fitting = False
+        self.viewport().update()
+        self.arranged.emit()
 
     def _on_head_section_resized(self, section: int, before: int, now: int) -> None:
         """An edge was dragged: what one column gains, the one after it loses, so that the edge stays under the hand."""
-        shown_columns = self._shown_columns()
+        shown_columns = self.shown_columns()
         if self._is_fitting or now == before or section not in shown_columns:
             return
         column = Column(section)
@@ -161,10 +241,7 @@ class ItemView(QTableView):
                 if one is not Column.TEXT:
                     self._chosen[one] = width
         self.fit_columns()
-
-    def _on_head_section_handle_double_clicked(self) -> None:
-        self._chosen.clear()
-        self.fit_columns()
+        self.arranged.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -187,8 +264,16 @@ class ItemView(QTableView):
     # Keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy_wanted.emit()
+        if event.matches(QKeySequence.StandardKey.SelectAll):
+            self.all_wanted.emit()
+            return
+        pressed = QKeySequence(event.keyCombination())
+        for action in self.actions():
+            if action.shortcut() == pressed:  # the view's own copying of a cell would come first otherwise
+                action.trigger()
+                return
+        if event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
             return
         key, shift = event.key(), event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -199,15 +284,47 @@ class ItemView(QTableView):
             event.ignore()  # a row is one thing: there is no cell to go to
             return
         last = self.model().rowCount() - 1
-        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and last >= 0 and not shift:
-            index = self.model().index(0 if key == Qt.Key.Key_Home else last, Column.TEXT)
-            self.setCurrentIndex(index)
+        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and last >= 0:
+            self._go_to(0 if key == Qt.Key.Key_Home else last, extends=bool(shift))
             return
         super().keyPressEvent(event)
+        if not shift:
+            self._anchor = self.currentIndex().row()
+
+    def _go_to(self, row: int, *, extends: bool) -> None:
+        """Make a row the current one; `extends`: with all rows from where the selection began."""
+        index = self.model().index(row, Column.TEXT)
+        if not extends:
+            self.setCurrentIndex(index)
+            self._anchor = row
+            return
+        anchor = self._anchor if 0 <= self._anchor < self.model().rowCount() else max(0, self.currentIndex().row())
+        first, last = sorted((anchor, row))
+        chosen = QItemSelection(self.model().index(first, 0), self.model().index(last, len(Column) - 1))
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().select(chosen, flags.ClearAndSelect)
+        self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
+        self.scrollTo(index)
 
     # The pointer and the focus
 
+    def startDrag(self, supportedActions: Qt.DropAction) -> None:
+        self._is_pulling = True
+        self.drag_wanted.emit()  # what is dragged is read first; the model has no data to hand out
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._is_pulling = False
+        super().mousePressEvent(event)
+        if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._anchor = self.currentIndex().row()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._is_pulling = False
+        super().mouseReleaseEvent(event)
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._is_pulling:
+            return  # Qt would go on to select what is passed
         self._hover(self.rowAt(event.position().toPoint().y()))
         super().mouseMoveEvent(event)
 
@@ -258,13 +375,17 @@ class ItemDelegate(QStyledItemDelegate):
         main = "softText" if focused else "text3" if model.is_stale else "text"
         aside = "softText" if focused else "text3" if model.is_stale else "text2"
         cell = option.rect.adjusted(PAD, 0, -PAD, 0)
+        hit = model.held(index.row())
+        if hit is None:
+            self._draw_blank(painter, cell, model, index.row(), column)
+            return
         match column:
             case Column.KIND:
                 token = "accent" if focused else aside
                 room = QRect(option.rect.left(), option.rect.top(), 2 * ICON_AT + _ICON, option.rect.height())
                 if self._view.isRightToLeft():
                     room.moveRight(option.rect.right())
-                draw_icon(painter, room, KIND_ICONS[model.hit(index.row()).kind], token)
+                draw_icon(painter, room, KIND_ICONS[hit.kind], token)
             case Column.TEXT:
                 self._draw_line(painter, cell, model, index.row(), selected, main)
             case Column.NODE:
@@ -273,11 +394,26 @@ class ItemDelegate(QStyledItemDelegate):
                     node = node.partition(":")[2] or node  # the kind of node goes before any of its name
                 draw_text(painter, cell, node, "body", aside)
             case _:
-                if column is Column.OBSERVED and model.hit(index.row()).meta.observed_at is None and not focused:
+                if column is Column.OBSERVED and hit.meta.observed_at is None and not focused:
                     aside = "text3"
                 side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
                 text = model.data(index, Qt.ItemDataRole.DisplayRole)
                 draw_text(painter, cell, text, "body", aside, side)
+                if column is Column.SCORE and model.top_score > 0:
+                    bar = QRect(cell.left(), option.rect.bottom() - BAR_UP, cell.width(), BAR)
+                    draw_bar(painter, bar, max(0.0, hit.score) / model.top_score, track_token=None)
+
+    def _draw_blank(self, painter: QPainter, cell: QRect, model: ItemModel, row: int, column: Column) -> None:
+        """A row that is not held: what is to come, or that it is gone."""
+        if model.is_gone(row):
+            if column is Column.TEXT:
+                draw_text(painter, cell, "No longer stored", "body", "text3")
+            return
+        if column not in (Column.TEXT, Column.OBSERVED):
+            return
+        share = SKELETON_ROWS[row % len(SKELETON_ROWS)] if column is Column.TEXT else 1.0
+        bar = QRect(cell.left(), cell.center().y() - 4, round(cell.width() * share), 9)
+        fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, "idle")
 
     def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
         colors = theme()
@@ -288,9 +424,8 @@ class ItemDelegate(QStyledItemDelegate):
         elif index.row() == view.hovered:
             painter.fillRect(rect, colors.color("hover"))
         painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.color("hover"))
-        is_first = index.column() == Column.KIND
         leading = rect.right() + 1 - EDGE if view.isRightToLeft() else rect.left()
-        if selected and is_first:
+        if selected and index.column() == view.shown_columns()[0]:
             painter.fillRect(
                 QRect(leading, rect.top(), EDGE, rect.height()), colors.color("accent" if focused else "edge")
             )
@@ -299,8 +434,7 @@ class ItemDelegate(QStyledItemDelegate):
 
     def _draw_ring(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """The current row's ring, a part per cell."""
-        head = self._view.horizontalHeader()
-        shown_columns = [column for column in Column if not head.isSectionHidden(column)]
+        shown_columns = self._view.shown_columns()
         accent = theme().color("accent")
         painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 2), accent)
         painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 2), accent)

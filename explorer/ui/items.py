@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QFocusEvent,
-    QGuiApplication,
+    QPainter,
+    QPaintEvent,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import (
     EngineHealth,
-    ExplorePage,
-    ExploreRequest,
-    Facet,
     FetchMode,
     FetchRequest,
     GetRequest,
@@ -31,26 +30,45 @@ from explorer.contract import (
     ItemKind,
     Learning,
     LearningKind,
+    ListOrder,
     ListRequest,
     MemoryEngine,
     MetaFilter,
-    Namespace,
+    Span,
+    SpanRequest,
     Unauthorized,
     Unavailable,
     Unsupported,
-    is_blank,
 )
-from explorer.contract.query import MAX_GET_IDS, MAX_SCAN
+from explorer.contract.query import MAX_GET_IDS
+from explorer.transfer import CopyForm
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
+from explorer.ui.item_copies import MAX_DRAGGED, Copies
+from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
+from explorer.ui.item_questions import (
+    NONE,
+    Ask,
+    Count,
+    Stored,
+    Why,
+    are,
+    count_of,
+    health_sentence,
+    named,
+    sandbox_words,
+    stored_in,
+    stored_sentence,
+)
 from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
-from explorer.ui.models.item_model import MAX_EMPTY_PAGES, NAMES, Column, ItemModel, Page
+from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
-from explorer.ui.text import at_least, counted, number, shown
+from explorer.ui.rows import draw_text
+from explorer.ui.text import counted, number, shown, tip
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)
@@ -58,6 +76,8 @@ log = logging.getLogger(__name__)
 LIST_PAGE = 200
 FETCH_PAGE = 50
 COUNT_PAGE = 1_000
+MAX_KEPT_SELECTED = 500
+MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
@@ -66,53 +86,15 @@ _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "e
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What the list shows: everything that `filter` admits, or the hits of `query` among it."""
+class Place:
+    """Where a list was left: how far it was scrolled, up to which row it was read, and the current item."""
 
-    filter: MetaFilter = field(default_factory=MetaFilter)
-    query: str = ""
-    mode: FetchMode | None = None
-    conditions: tuple[Condition, ...] = ()
-
-    @property
-    def is_search(self) -> bool:
-        return not is_blank(self.query)
+    scrolled: int
+    rows: range
+    id: ItemId | None
 
 
-@dataclass(frozen=True)
-class Count:
-    """A number of items; `is_least` when there may be more."""
-
-    n: int
-    is_least: bool = False
-
-    def __str__(self) -> str:
-        return at_least(self.n) if self.is_least else number(self.n)
-
-
-NONE = Count(0)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What a memory holds: the items that a filter without a reach admits, and those in sandboxes, as far as known."""
-
-    outside: Count
-    sandboxed: Count = NONE
-
-    @property
-    def place(self) -> str:
-        """What the number of `outside` is true of."""
-        return "stored" if self.sandboxed == NONE else "outside sandboxes"
-
-
-@dataclass(frozen=True)
-class Why:
-    """What the engine says about itself and holds, and how many would match without each of the conditions."""
-
-    health: EngineHealth
-    stored: Stored
-    without: tuple[tuple[Condition, Count], ...] = ()
+_HIDDEN_FIRST = frozenset({Column.AGENT, Column.SOURCE, Column.TAGS, Column.LENGTH})
 
 
 class ItemList(QWidget):
@@ -132,6 +114,8 @@ class ItemList(QWidget):
     refresh_wanted = Signal()
     failed = Signal(object)  # an exception
     busy_changed = Signal(bool)
+    order_changed = Signal()
+    arranged = Signal()  # columns or order were changed by hand: `arrangement` is another
 
     def __init__(self, parent: QWidget | None = None, zone: tzinfo | None = None) -> None:
         super().__init__(parent)
@@ -152,7 +136,16 @@ class ItemList(QWidget):
         self._health: EngineHealth | None = None
         self._current_id: ItemId | None = None
         self._has_left = False
-        self._keeps_scroll = False
+        self._left: tuple[MetaFilter, Place] | None = None  # the list that a search was begun in
+        self._goes_to: Place | None = None  # where the rows that are being read will be shown from
+        self._current_place: int | None = None
+        self._waits_for_current = False
+        self._has_rows_failed = False
+        self._rows_asked = range(0)
+        self._order = ListOrder()
+        self._notes: tuple[str, ...] = ()
+        self._is_all_selected = False
+        self._is_replacing = False  # rows or selection change, and not by the person
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
         self.jobs = Jobs(self)
@@ -162,10 +155,9 @@ class ItemList(QWidget):
         self.count_label.setObjectName("itemCountLabel")
         self.count_label.setTextFormat(Qt.TextFormat.PlainText)
         self.count_label.setProperty("tone", "title")
-        self.aside_label = QLabel()
+        self.aside_label = _AsideLabel()
         self.aside_label.setObjectName("itemAsideLabel")
         self.aside_label.setTextFormat(Qt.TextFormat.PlainText)
-        self.aside_label.setProperty("tone", "text3")
         self.aside_label.setProperty("textRole", "small")
         self.aside_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.count_all_button = QPushButton("Count all")
@@ -175,6 +167,10 @@ class ItemList(QWidget):
         self.news_button.setObjectName("newsButton")
         self.news_button.setProperty("kind", "link")
         self.news_button.hide()
+        self.view = ItemView()
+        self.view.setModel(self.model)
+        self.sort_button = SortButton(self.model)
+        self.columns_button = ColumnsButton(self.view)
         self.head = QFrame()
         self.head.setProperty("surface", "base")
         self.head.setMinimumHeight(theme().row_height("listHead"))
@@ -185,6 +181,8 @@ class ItemList(QWidget):
         row.addWidget(self.count_all_button)
         row.addWidget(self.aside_label, 1)
         row.addWidget(self.news_button)
+        row.addWidget(self.sort_button)
+        row.addWidget(self.columns_button)
 
         self.busy_line = BusyLine()
         self.banner = Banner()
@@ -194,13 +192,22 @@ class ItemList(QWidget):
         self.state = EmptyState()
         self.state.setObjectName("itemState")
         self.loading = LoadingState()
-        self.view = ItemView()
-        self.view.setModel(self.model)
 
         self.selected_label = QLabel()
         self.selected_label.setObjectName("selectedLabel")
         self.selected_label.setTextFormat(Qt.TextFormat.PlainText)
         self.selected_label.setProperty("textRole", "medium")
+        self.select_all_button = QPushButton()
+        self.select_all_button.setObjectName("selectAllButton")
+        self.select_all_button.setProperty("kind", "link")
+        self.copied_label = QLabel()
+        self.copied_label.setObjectName("copiedLabel")
+        self.copied_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.copied_label.setProperty("tone", "text2")
+        self.copy_cancel_button = QPushButton("Cancel")
+        self.copy_cancel_button.setObjectName("copyCancelButton")
+        self.copy_cancel_button.setProperty("kind", "link")
+        self.copy_cancel_button.setAccessibleName("Cancel copying")
         self.stopped_label = QLabel()
         self.stopped_label.setObjectName("stoppedLabel")
         self.stopped_label.setTextFormat(Qt.TextFormat.PlainText)
@@ -223,6 +230,9 @@ class ItemList(QWidget):
         row.setContentsMargins(16, 0, 16, 0)
         row.setSpacing(8)
         row.addWidget(self.selected_label)
+        row.addWidget(self.select_all_button)
+        row.addWidget(self.copied_label)
+        row.addWidget(self.copy_cancel_button)
         row.addWidget(self.stopped_label, 1)
         row.addWidget(self.go_on_button)
         row.addWidget(self.loaded_label)
@@ -244,17 +254,32 @@ class ItemList(QWidget):
         self._kinds_timer.setSingleShot(True)
         self._kinds_timer.setInterval(KINDS_AFTER_MS)
         self._kinds_timer.timeout.connect(self._ask_kinds)
+        self.copies = Copies(self.view, self.jobs)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.busy_changed.connect(self.busy_changed)
         self.model.page_wanted.connect(self._on_model_page_wanted)
-        self.view.entered_row.connect(lambda row: self.item_activated.emit(self.model.hit(row)))
-        self.view.copy_wanted.connect(self._on_view_copy_wanted)
+        self.view.entered_row.connect(self._on_view_entered_row)
+        self.view.all_wanted.connect(self.select_all)
+        self.view.escaped.connect(self._on_view_escaped)
+        self.view.drag_wanted.connect(self._on_view_drag_wanted)
+        self.view.arranged.connect(self.arranged)
+        self.view.head.sort_wanted.connect(self._on_head_sort_wanted)
+        for form, action in self.copies.actions.items():
+            action.triggered.connect(lambda _=False, form=form: self.copy(form))
+        self.copies.said.connect(self._on_copies_said)
         self.view.selectionModel().currentRowChanged.connect(self._on_current_row_changed)
         self.view.selectionModel().selectionChanged.connect(self._on_selection_changed)
-        self.view.verticalScrollBar().valueChanged.connect(lambda: self._kinds_timer.start())
-        self.view.verticalScrollBar().rangeChanged.connect(lambda: self._kinds_timer.start())
-        self.view.horizontalHeader().setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.view.horizontalHeader().customContextMenuRequested.connect(self._on_head_menu_requested)
+        self.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self.view.verticalScrollBar().rangeChanged.connect(self._on_scrolled)
+        self.view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.view.customContextMenuRequested.connect(self._on_view_menu_requested)
+        self.view.head.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.view.head.customContextMenuRequested.connect(self._on_head_menu_requested)
+        self.sort_button.order_wanted.connect(self.set_order)
+        self.columns_button.shown_wanted.connect(self._on_columns_button_shown_wanted)
+        self.columns_button.reset_wanted.connect(self._on_columns_button_reset_wanted)
+        self.select_all_button.clicked.connect(self._on_select_all_button_clicked)
+        self.copy_cancel_button.clicked.connect(self.copies.cancel)
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.news_button.clicked.connect(self.refresh_wanted)
         self.go_on_button.clicked.connect(self.model.go_on)
@@ -262,6 +287,7 @@ class ItemList(QWidget):
         self.loading.cancel_wanted.connect(self._on_loading_cancel_wanted)
         theme().changed.connect(self._on_theme_changed)
         self._fit_columns()
+        self._on_copies_said("")
         self._show_nothing_open()
 
     # What to show
@@ -278,11 +304,14 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
-        self._current_id = None
+        self._current_id = self._current_place = self._left = self._goes_to = None
+        self._notes = ()
+        self.model.has_whole_texts = engine is None or type(engine).list_preview is MemoryEngine.list_preview
         self.banner.clear()
         self.health_banner.clear()
         self.busy_line.set_busy(False)
         self.model.clear()
+        self._show_sorts()
         self._show_nothing_open()
         self.item_selected.emit(None)
         self._tell_whether_current_left()
@@ -295,14 +324,20 @@ class ItemList(QWidget):
         conditions: Sequence[Condition] = (),
     ) -> None:
         """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words."""
-        self._ask = Ask(filter, query, mode, tuple(conditions))
-        self._keeps_scroll = False
+        before, self._ask = self._shown_ask, Ask(filter, query, mode, tuple(conditions))
+        self._goes_to = None
+        if before is not None and not before.is_search:
+            self._left = (before.filter, self._place()) if self._ask.is_search else None
+            if not self._ask.is_search and before.filter == filter:  # out of a search that had found nothing yet
+                self._goes_to = self._place()
+        elif not self._ask.is_search and self._left is not None and self._left[0] == filter:
+            self._goes_to, self._left = self._left[1], None  # out of the search, to where it was begun
         self._read()
 
     def refresh(self) -> None:
         """Read again what is shown, the totals too; the current item and the place in the list stay."""
         self._stored = None
-        self._keeps_scroll = self._shown_ask == self._ask
+        self._goes_to = self._place() if self._shown_ask == self._ask else None
         self._read()
 
     def show_health(self, health: EngineHealth | None) -> None:
@@ -316,7 +351,7 @@ class ItemList(QWidget):
         if health is None or health.state == "ok" or self.model.is_stale:  # stale rows have a graver sentence
             self.health_banner.clear()
         else:
-            self.health_banner.show_note(_health_sentence(health), "Try again", self.refresh, icon="warning")
+            self.health_banner.show_note(health_sentence(health), "Try again", self.refresh, icon="warning")
 
     def show_news(self, words: str) -> None:
         """Offer to read again, since what is shown changed elsewhere; the rows stay. "" takes the offer back."""
@@ -332,26 +367,135 @@ class ItemList(QWidget):
         """Show something of another's between the count and the rows."""
         self._column.insertWidget(self._column.indexOf(self.busy_line) + 1, widget)
 
+    # Columns and order
+
     def set_column_shown(self, column: Column, shown: bool) -> None:
         """Show or hide a column by hand, which a narrow window then leaves as it is."""
         self._chosen_columns[column] = shown
         self._fit_columns()
 
+    @property
+    def order(self) -> ListOrder:
+        """The order in which the items are listed, where the engine serves any but its own."""
+        return self._order
+
+    def set_order(self, order: ListOrder) -> None:
+        """List in another order, from the top."""
+        if order == self._order:
+            return
+        self._order = order
+        self._show_sorts()
+        self.order_changed.emit()
+        self.arranged.emit()
+        if self._is_by_place(self._ask):
+            self._goes_to = None
+            self._read()
+
+    def arrangement(self) -> str:
+        """The columns and the order as they were chosen, for `restore`."""
+        return json.dumps(
+            {
+                "columns": [column.name for column in self.view.columns()],
+                "shown": {column.name: shown for column, shown in self._chosen_columns.items()},
+                "widths": {column.name: width for column, width in self.view.widths.items()},
+                "order": self._order.model_dump(mode="json"),
+            }
+        )
+
+    def restore(self, arrangement: str) -> None:
+        """Put columns and order as `arrangement` said; what is not understood of it is left as it is at first."""
+        try:
+            found = json.loads(arrangement)
+            order = ListOrder.model_validate(found["order"])
+            shown = {Column[name]: bool(each) for name, each in found["shown"].items()}
+            widths = {Column[name]: int(width) for name, width in found["widths"].items()}
+            columns = [Column[name] for name in found["columns"]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            log.info("the list's columns could not be restored")
+            return
+        self._chosen_columns = shown
+        self.view.arrange(columns, widths)
+        self._fit_columns()
+        self.set_order(order)
+
+    def _is_by_place(self, ask: Ask) -> bool:
+        """Whether the rows of `ask` can be had from any place on."""
+        return self._engine is not None and bool(self._engine.sorts()) and not ask.is_search
+
+    def _listed_order(self, engine: MemoryEngine) -> ListOrder:
+        return self._order if self._order.by in engine.sorts() else ListOrder()
+
+    def _show_sorts(self) -> None:
+        """Say by which columns the rows can be sorted, and why not by the others."""
+        engine, ask = self._engine, self._shown_ask or self._ask
+        refusals = dict.fromkeys(Column, "Nothing is open")
+        if ask.is_search:
+            refusals = dict.fromkeys(Column, "The hits of a search stand best first")
+        elif engine is not None:
+            label = engine.descriptor().label
+            by_place = bool(engine.sorts())
+            why = "does not sort by this" if by_place else "lists in its own order only"
+            refusals = {column: f"{label} {why}" for column in Column if SORT_OF.get(column) not in engine.sorts()}
+        self.model.set_sort_refusals(refusals)
+        order = self._listed_order(engine) if engine is not None else self._order
+        self.sort_button.show_order(order, is_search=ask.is_search)
+
+    def _on_head_sort_wanted(self, section: int) -> None:
+        self.set_order(next_order(self._order, SORT_OF[Column(section)]))
+
+    def _on_columns_button_shown_wanted(self, section: int, shown: bool) -> None:
+        self.set_column_shown(Column(section), shown)
+        self.arranged.emit()
+
+    def _on_columns_button_reset_wanted(self) -> None:
+        self._chosen_columns.clear()
+        self.view.arrange(list(Column), {})
+        self._fit_columns()
+        self.arranged.emit()
+
     # What is chosen
 
     def selected_hits(self) -> list[Hit]:
-        """The selected items, in the order of the rows."""
-        return [self.model.hit(row) for row in self._selected_rows()]
+        """The selected items that are held, in the order of the rows."""
+        held = self.model.held_rows()
+        found: list[Hit] = []
+        for part in self._selected_rows():
+            rows = part if len(part) < len(held) else sorted(row for row in held if row in part)
+            found += [held[row] for row in rows if row in held]
+        return found
+
+    @property
+    def selected_filter(self) -> MetaFilter | None:
+        """Of what all items are selected, loaded or not; None where only the rows that are marked are."""
+        return self._shown_ask.filter if self._is_all_selected and self._shown_ask is not None else None
+
+    @property
+    def selected_count(self) -> Count:
+        """How many items are selected."""
+        if self._is_all_selected and (settled := self._settled_count()) is not None:
+            return settled
+        return Count(sum(map(len, self._selected_rows())))
+
+    def select_all(self) -> None:
+        """Select all that the filter admits, not loaded ones too; of a search, the hits that are loaded."""
+        ask = self._shown_ask
+        self._is_replacing = True
+        self.view.selectAll()
+        self._is_replacing = False
+        self._is_all_selected = ask is not None and not ask.is_search and self.model.rowCount() > 0
+        self._show_selected()
 
     def current_hit(self) -> Hit | None:
         """The item of the current row."""
         index = self.view.currentIndex()
-        return self.model.hit(index.row()) if index.isValid() else None
+        return self.model.held(index.row()) if index.isValid() else None
 
     @property
     def current_is_shown(self) -> bool:
         """False while the item that was selected last is not among the rows."""
-        return self._current_id is None or self.model.row_of(self._current_id) is not None
+        if self._current_id is None or self.model.row_of(self._current_id) is not None:
+            return True
+        return self._current_place is not None and self.model.listing is not None
 
     def select_id(self, id: ItemId) -> bool:
         """Make the row of an item the current one; False where it is not loaded."""
@@ -375,28 +519,31 @@ class ItemList(QWidget):
         if engine is None:
             self._show_nothing_open()
             return
-        for lane in ("page", "why", "kinds", "all"):
+        for lane in ("page", "rows", "why", "kinds", "all"):
             self.jobs.cancel(lane)
         ask = self._ask
-        self._counting = not ask.is_search
+        self._counting = not ask.is_search and not self._is_by_place(ask)
         self._counted_so_far = None
         self.busy_line.set_busy(True)
         if self.model.rowCount() == 0:
             self.loading.start(f"Reading {shown(self._name)}")
             self._show_only(self.loading)
 
-        def on_first_page(page: Page) -> None:
+        def on_first_page(page: Page | Span) -> None:
             # A lane that was cancelled, and not begun again, may still bring its answer: of another engine, perhaps.
             if engine is self._engine and ask is self._ask:
                 self._on_first_page(page)
 
-        self.jobs.start("first", self._page(engine, ask, None), on_first_page)
-        if ask.is_search:
+        if self._is_by_place(ask):
+            self.jobs.start("first", self._first_span(engine, ask), on_first_page)
+        else:
+            self.jobs.start("first", self._first_pages(engine, ask), on_first_page)
+        if not self._counting:
             self.jobs.cancel("count")
         else:
-            self.jobs.start("count", _count(engine, ask.filter), self._on_count)
+            self.jobs.start("count", count_of(engine, ask.filter), self._on_count)
         if self._stored is None:
-            self.jobs.start("stored", _stored(engine), self._on_stored)
+            self.jobs.start("stored", stored_in(engine), self._on_stored)
 
     async def _page(self, engine: MemoryEngine, ask: Ask, cursor: str | None) -> Page:
         if not ask.is_search:
@@ -406,38 +553,150 @@ class ItemList(QWidget):
         mode = ask.mode or (modes[0] if modes else None)
         if mode is None:
             raise Unsupported(f"engine `{engine.descriptor().id}` has no search")
-        found = await engine.fetch(
-            FetchRequest(query=ask.query, mode=mode, filter=ask.filter, limit=FETCH_PAGE, cursor=cursor)
-        )
+        req = FetchRequest(query=ask.query, mode=mode, filter=ask.filter, limit=FETCH_PAGE, cursor=cursor)
+        if type(engine).fetch_explained is not MemoryEngine.fetch_explained:
+            told = await engine.fetch_explained(req)
+            hits = [each.hit for each in told.hits]
+            return Page(hits, told.next_cursor, tuple(told.hits), told.profile, tuple(told.notes))
+        found = await engine.fetch(req)
         return Page(found.hits, found.next_cursor)
 
-    def _on_first_page(self, page: Page) -> None:
-        self.jobs.cancel("page")  # one that the old rows asked for meanwhile
+    async def _first_pages(self, engine: MemoryEngine, ask: Ask) -> Page:
+        """The first page, with as many more as reach down to the place that is to be shown again."""
+        wanted = self._goes_to.rows.stop if self._goes_to is not None else 0
+        page = await self._page(engine, ask, None)
+        for _ in range(MAX_PAGES_BACK):
+            if len(page.hits) >= wanted or page.cursor is None:
+                break
+            more = await self._page(engine, ask, page.cursor)
+            page = Page(
+                page.hits + more.hits,
+                more.cursor,
+                page.explained + more.explained,
+                more.profile or page.profile,
+                more.notes,
+            )
+        return page
+
+    async def _first_span(self, engine: MemoryEngine, ask: Ask) -> Span:
+        goes_to = self._goes_to
+        first = _page_start(goes_to.rows.start) if goes_to is not None else 0
+        return await engine.list_span(
+            SpanRequest(
+                filter=ask.filter,
+                order=self._listed_order(engine),
+                offset=first,
+                limit=SPAN_PAGE,
+                place_of=self._place_id(),
+            )
+        )
+
+    def _place_id(self) -> ItemId | None:
+        """The item that is to be the current one among the rows that are being read."""
+        return self._goes_to.id if self._goes_to is not None and self._goes_to.id is not None else self._current_id
+
+    def _place(self) -> Place:
+        return Place(self.view.verticalScrollBar().value(), self.view.visible_rows(), self._current_id)
+
+    def _on_first_page(self, page: Page | Span) -> None:
+        for lane in ("page", "rows"):  # one that the old rows asked for meanwhile
+            self.jobs.cancel(lane)
         self._listing = object()
-        scrolled = self.view.verticalScrollBar().value()
         had_current = self._current_id is not None
-        if self._shown_ask != self._ask:
+        goes_to, self._goes_to = self._goes_to, None
+        is_same = self._shown_ask == self._ask
+        was_all, selected = self._is_all_selected and is_same, self._selected_ids() if is_same else []
+        if not is_same:
             self._total = None if self._counting else self._total
         self._shown_ask = self._ask
         self._read_at = datetime.now(self._zone)
-        self.model.show_first(page)
+        self._has_rows_failed = self._waits_for_current = self._is_all_selected = False
+        self._is_replacing = True  # the rows being replaced is no choice of the person's
+        if isinstance(page, Span):
+            self._notes, self._current_place = (), page.place
+            first = _page_start(goes_to.rows.start) if goes_to is not None else 0
+            assert self._engine is not None
+            self.model.show_span(page, first, self._listed_order(self._engine))
+        else:
+            self._notes, self._current_place = page.notes, None
+            self.model.show_first(page)
+        self._show_sorts()
         self._after_page()
         self.banner.clear()
         self._show_health_note()
         self._fit_columns()
+        is_there = self._current_place is not None
+        if goes_to is not None and goes_to.id is not None and (is_there or self.model.row_of(goes_to.id) is not None):
+            self._current_id = goes_to.id
         self._restore_current(had_current)
         self._tell_whether_current_left()
-        bar = self.view.verticalScrollBar()
-        bar.setValue(scrolled if self._keeps_scroll else 0)
-        self._on_selection_changed()
+        self._select_ids(selected)
+        self.view.verticalScrollBar().setValue(goes_to.scrolled if goes_to is not None else 0)
+        self._is_replacing = False
+        if was_all:
+            self.select_all()
+        self._show_selected()
+        self._ask_rows()
 
     def _restore_current(self, had_current: bool) -> None:
         if self.model.rowCount() == 0:
             return
         if not had_current:  # a viewer that is empty at the start tells nothing
             self.view.setCurrentIndex(self.model.index(0, Column.TEXT))
-        elif self._current_id is not None:
-            self.select_id(self._current_id)
+        elif self._current_id is not None and not self.select_id(self._current_id) and self._current_place is not None:
+            self.view.setCurrentIndex(self.model.index(self._current_place, Column.TEXT))
+
+    # Rows by place
+
+    def _on_scrolled(self) -> None:
+        self._kinds_timer.start()
+        self._ask_rows()
+        if self.model.listing is not None:
+            self._show_foot()
+
+    def _ask_rows(self) -> None:
+        """Have the rows that are looked at read, where they are not held; then the current one, out of sight."""
+        engine, ask, listing = self._engine, self._shown_ask, self._listing
+        if self._is_replacing:  # the view is not yet where it will be
+            return
+        wanted = self.model.missing(self.view.visible_rows())
+        if not wanted and self._waits_for_current:
+            row = self.view.currentIndex().row()
+            wanted = self.model.missing(range(row, row + 1))
+        if engine is None or ask is None or not wanted or self._has_rows_failed:
+            return
+        if self.jobs.is_running("rows") and self._rows_asked == wanted:
+            return
+        self._rows_asked = wanted
+        self.busy_line.set_busy(True)
+        req = SpanRequest(
+            filter=ask.filter,
+            order=self._listed_order(engine),
+            offset=wanted.start,
+            limit=len(wanted),
+            listing=self.model.listing,
+        )
+
+        def on_rows(span: Span) -> None:
+            if listing is self._listing:
+                self._on_rows(span, wanted.start)
+
+        self.jobs.start("rows", engine.list_span(req), on_rows)
+
+    def _on_rows(self, span: Span, first: int) -> None:
+        self.busy_line.set_busy(False)
+        if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
+            self.refresh()
+            return
+        self.model.put_span(span, first)
+        self._kinds_timer.start()
+        if self._waits_for_current:
+            self._on_current_row_changed(self.view.currentIndex())
+        QTimer.singleShot(0, self, self._ask_rows)
+
+    def _retry_rows(self) -> None:
+        self._has_rows_failed = False
+        self._ask_rows()
 
     def _on_model_page_wanted(self, cursor: str) -> None:
         if self._engine is None or self._shown_ask is None:
@@ -447,7 +706,11 @@ class ItemList(QWidget):
 
         def on_page(page: Page) -> None:
             if listing is self._listing:
+                self._notes = page.notes or self._notes
+                first = self.model.rowCount()
                 self.model.append(page)
+                if self._is_all_selected:
+                    self._select_from(first)
                 self._after_page()
                 self._tell_whether_current_left()
 
@@ -522,7 +785,9 @@ class ItemList(QWidget):
         wanted = [
             hit.id
             for row in self.view.visible_rows()
-            if (hit := self.model.hit(row)).kind is ItemKind.LEARNING and self.model.learning_kind(row) is None
+            if (hit := self.model.held(row)) is not None
+            and hit.kind is ItemKind.LEARNING
+            and self.model.learning_kind(row) is None
         ]
         if wanted:
             self.jobs.start(
@@ -547,19 +812,23 @@ class ItemList(QWidget):
             if not isinstance(error, Unauthorized):
                 return
         self.failed.emit(error)
-        if lane == "copy":
-            self.banner.show_error(sentence(error), details(error), self._on_view_copy_wanted)
+        if lane in ("copy", "drag"):
+            self._on_copies_said("")
+            self.banner.show_error(sentence(error), details(error))
             return
         self.busy_line.set_busy(False)
         self.loading.stop()
         if isinstance(error, Unauthorized):
-            for each in ("first", "page", "count", "stored", "all", "why"):  # each would be refused too
+            for each in ("first", "page", "rows", "count", "stored", "all", "why"):  # each would be refused too
                 self.jobs.cancel(each)
             self._counting = False
-        if lane == "page":
-            self.model.fail()
+        if lane in ("page", "rows"):
+            again = self.model.retry if lane == "page" else self._retry_rows
+            if lane == "page":
+                self.model.fail()
+            self._has_rows_failed = lane == "rows"
             if not isinstance(error, Unauthorized):
-                retry = self.model.retry if may_pass(error) else None
+                retry = again if may_pass(error) else None
                 self.banner.show_error(sentence(error), details(error), retry)
                 return
         self._show_failure(error)
@@ -610,7 +879,7 @@ class ItemList(QWidget):
 
     async def _why(self, engine: MemoryEngine, ask: Ask) -> Why:
         health = await engine.health()
-        stored = self._stored or await _stored(engine)
+        stored = self._stored or await stored_in(engine)
         without_each = []
         for one in ask.conditions if health.state == "ok" else ():
             rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
@@ -620,7 +889,7 @@ class ItemList(QWidget):
     async def _matches(self, engine: MemoryEngine, ask: Ask) -> Count:
         """How many there are; of a search no more than one page is looked at."""
         if not ask.is_search:
-            return await _count(engine, ask.filter)
+            return await count_of(engine, ask.filter)
         page = await self._page(engine, ask, None)
         return Count(len(page.hits), is_least=page.cursor is not None)
 
@@ -633,7 +902,7 @@ class ItemList(QWidget):
             down = health.state == "down"
             title = f"{shown(self._name)} does not serve now" if down else "The engine answers, but not fully"
             doubt = "Items may exist that this cannot see." if down else "That may be why nothing is shown."
-            said = f"{_health_sentence(health)} {doubt}"
+            said = f"{health_sentence(health)} {doubt}"
             self._say("plug" if down else "warning", title, said, [("Try again", self.refresh)], tone="caution")
         elif self.model.stopped:
             self._say(
@@ -647,7 +916,7 @@ class ItemList(QWidget):
             self._say(
                 "inbox",
                 "Nothing is stored outside sandboxes",
-                f"In sandboxes there {_are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
+                f"In sandboxes there {are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
             )
         elif self._ask.filter.is_empty() and not self._ask.is_search:
             self._say(
@@ -671,13 +940,13 @@ class ItemList(QWidget):
         clear: Action = ("Clear all", self.clear_wanted.emit)
         if best is None or best[1] == NONE:
             said = "Without any one of them there are still none. " if n > 1 else ""
-            self._say("funnel", title, f"{said}{_stored_sentence(why.stored)}", [clear])
+            self._say("funnel", title, f"{said}{stored_sentence(why.stored)}", [clear])
             return
         told = why.without if n <= MAX_TOLD else (best,)
         ranked = sorted(told, key=lambda each: -each[1].n)
-        said = " ".join(f"Without {_named(one)} there {_are(count)}." for one, count in ranked)
+        said = " ".join(f"Without {named(one)} there {are(count)}." for one, count in ranked)
         field = best[0].field
-        remove: Action = (f"Remove {_named(best[0])}", lambda: self.remove_wanted.emit(field))
+        remove: Action = (f"Remove {named(best[0])}", lambda: self.remove_wanted.emit(field))
         self._say("funnel", title, said, [remove] if n == 1 else [clear, remove])
 
     def _look_further(self) -> None:
@@ -719,7 +988,8 @@ class ItemList(QWidget):
         else:
             noun = "hit" if ask.is_search else "item"
             self.count_label.setText(counted(settled.n, noun, settled.is_least) if settled else "")
-        self.aside_label.setText(self._aside(ask))
+        aside = self._aside(ask)
+        self.aside_label.say(aside, is_doubtful=bool(self._notes) and ask.is_search and not self.model.is_stale)
         cut = self._total if self._total is not None and self._total.is_least and not ask.is_search else None
         why_more = f"Counting stopped at {number(cut.n)} items; there may be more." if cut else ""
         if ask.is_search and settled is not None and settled.is_least:
@@ -735,6 +1005,8 @@ class ItemList(QWidget):
         if self._shown_ask is None:
             return None
         rows, more = self.model.rowCount(), self.model.has_more
+        if self.model.listing is not None:
+            return Count(rows)
         if self._shown_ask.is_search or self._total is None or (not more and not self.model.stopped):
             return Count(rows, is_least=more)
         agrees = self._total.n > rows or (self._total.n == rows and not self.model.stopped)
@@ -748,7 +1020,8 @@ class ItemList(QWidget):
         if ask.is_search:
             modes = self._engine.descriptor().fetch_modes
             mode = ask.mode or (modes[0] if modes else None)
-            return f"found by {mode}" if mode else ""
+            notes = "".join(f"; {shown(note).removesuffix('.')}" for note in self._notes)
+            return f"found by {mode}{notes}" if mode else ""
         if self._counted_so_far is not None:
             return "counting all"
         if self._stored == Stored(NONE) and self.model.rowCount() == 0:
@@ -757,7 +1030,7 @@ class ItemList(QWidget):
             return "still counting"
         if self._total is None and self.model.has_more:
             return "not counted"
-        if where := _sandbox_words(ask.filter):
+        if where := sandbox_words(ask.filter):
             return where
         if self._stored is None:
             return ""
@@ -777,33 +1050,105 @@ class ItemList(QWidget):
         rows = self.model.rowCount()
         settled = self._settled_count()
         self.foot.setVisible(rows > 0)
+        self._show_selected()
         self.stopped_label.setText(self.model.stopped)
         self.go_on_button.setVisible(self.model.can_go_on)
         is_search = self._shown_ask is not None and self._shown_ask.is_search
         self.load_more_button.setVisible(
             is_search and self.model.has_more and not self.model.can_go_on and not self.model.is_stale
         )
-        self.loaded_label.setText(f"{number(rows)} of {settled} loaded" if settled is not None and rows else "")
+        if self.model.listing is not None:
+            seen = self.view.visible_rows()
+            place = f"{number(seen.start + 1)} to {number(seen.stop)} of {settled}" if seen else ""
+            self.loaded_label.setText(place)
+        else:
+            self.loaded_label.setText(f"{number(rows)} of {settled} loaded" if settled is not None and rows else "")
 
     def _on_load_more_button_clicked(self) -> None:
         self.banner.clear()  # of the page that failed before, if one did
         self.model.retry()
 
-    # The view
+    # What is selected
 
-    def _selected_rows(self) -> list[int]:
-        ranges = self.view.selectionModel().selection().toList()
-        return sorted({row for part in ranges for row in range(part.top(), part.bottom() + 1)})
+    def _selected_rows(self) -> list[range]:
+        """The selected rows, ascending; neighbours in one range."""
+        found: list[range] = []
+        # Where columns were moved, Qt holds the same rows once a column.
+        for top, bottom in sorted(
+            (part.top(), part.bottom()) for part in self.view.selectionModel().selection().toList()
+        ):
+            if found and top <= found[-1].stop:
+                found[-1] = range(found[-1].start, max(found[-1].stop, bottom + 1))
+            else:
+                found.append(range(top, bottom + 1))
+        return found
 
-    def _on_selection_changed(self, chosen: QItemSelection | None = None, left: QItemSelection | None = None) -> None:
-        n = len(self._selected_rows())
-        self.selected_label.setText(f"{number(n)} selected" if n else "")
+    def _selected_ids(self) -> list[ItemId]:
+        """Of what is selected, besides the current row, as much as is put back after a refresh."""
+        return [hit.id for hit in self.selected_hits()] if self.selected_count.n <= MAX_KEPT_SELECTED else []
 
-    def _on_current_row_changed(self, now: QModelIndex, before: QModelIndex) -> None:
+    def _select_ids(self, ids: Sequence[ItemId]) -> None:
+        """Select the rows of `ids` too, where they are held."""
+        flags = QItemSelectionModel.SelectionFlag
+        for id in ids:
+            if (row := self.model.row_of(id)) is not None:
+                self.view.selectionModel().select(self.model.index(row, Column.TEXT), flags.Select | flags.Rows)
+
+    def _select_from(self, first: int) -> None:
+        """Select the rows from `first` on too."""
+        last = self.model.rowCount() - 1
+        if last >= first:
+            chosen = QItemSelection(self.model.index(first, 0), self.model.index(last, len(Column) - 1))
+            self._is_replacing = True
+            self.view.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.Select)
+            self._is_replacing = False
+
+    def _on_selection_changed(self, chosen: QItemSelection, left: QItemSelection) -> None:
+        if self._is_replacing:
+            return
+        n = sum(map(len, self._selected_rows()))
+        is_search = self._shown_ask is None or self._shown_ask.is_search
+        settled = self._settled_count()
+        self._is_all_selected = not is_search and n > 1 and settled == Count(n)
+        self._show_selected()
+
+    def _show_selected(self) -> None:
+        """The foot's words on what is selected, and the way to all that match."""
+        count, settled = self.selected_count, self._settled_count()
+        words = f"{count} selected" if count != NONE else ""
+        self.selected_label.setText(f"{words}, all that match" if self._is_all_selected else words)
+        is_search = self._shown_ask is None or self._shown_ask.is_search
+        self.select_all_button.setText(f"Select all {settled}" if settled is not None else "Select all")
+        self.select_all_button.setVisible(
+            count != NONE and settled not in (None, count) and not is_search and not self._is_all_selected
+        )
+        if not self.jobs.is_running("copy"):
+            self._on_copies_said("")
+
+    def _on_select_all_button_clicked(self) -> None:
+        self.view.setFocus(Qt.FocusReason.OtherFocusReason)  # the button goes, and takes the focus with it otherwise
+        self.select_all()
+
+    def _on_view_escaped(self) -> None:
+        """Back out of a search; else back to the current row alone."""
+        if self._ask.is_search:
+            self.remove_wanted.emit(QUERY)
+        elif self.view.currentIndex().isValid():
+            self.view.selectRow(self.view.currentIndex().row())
+
+    def _on_view_entered_row(self, row: int) -> None:
+        if (hit := self.model.held(row)) is not None:
+            self.item_activated.emit(hit)
+
+    def _on_current_row_changed(self, now: QModelIndex, before: QModelIndex | None = None) -> None:
         if not now.isValid():
             return  # the rows were replaced: what was being read stays
-        hit = self.model.hit(now.row())
+        hit = self.model.held(now.row())
+        self._waits_for_current = hit is None
+        if hit is None:
+            return  # told once it is read
         self._current_id = hit.id
+        self._current_place = now.row()
         self.item_selected.emit(hit)
         self._tell_whether_current_left()
 
@@ -813,40 +1158,96 @@ class ItemList(QWidget):
             self._has_left = has_left
             self.current_left.emit(has_left)
 
-    def _on_view_copy_wanted(self) -> None:
-        hits = self.selected_hits()
-        if hits and self._engine is not None:
-            whole = self._whole_texts(self._engine, hits, self._ask)
-            self.jobs.start("copy", whole, QGuiApplication.clipboard().setText)
+    # Taking items elsewhere
 
-    async def _whole_texts(self, engine: MemoryEngine, hits: list[Hit], ask: Ask) -> str:
-        """The texts of `hits` in full: a listing may hold only their starts."""
-        texts = {hit.id: hit.text for hit in hits}
-        ids = list(texts)
-        for start in range(0, len(ids), MAX_GET_IDS):
-            whole = await engine.get(GetRequest(ids=ids[start : start + MAX_GET_IDS], reach=ask.filter.reach))
-            texts.update((hit.id, hit.text) for hit in whole)
-        return "\n\n".join(texts.values())
+    def copy(self, form: CopyForm) -> None:
+        """Put the selected items on the clipboard; many are read on the way, which can be cancelled."""
+        if self._engine is None or self._shown_ask is None or self.selected_count == NONE:
+            return
+        self._on_copies_said("Copying" if self.selected_count.n > MAX_GET_IDS else "")
+        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
 
-    def _on_head_menu_requested(self) -> None:
+    def _on_copies_said(self, words: str) -> None:
+        self.copied_label.setText(words)
+        self.copied_label.setVisible(bool(words))
+        self.copy_cancel_button.setVisible(words.startswith("Copying"))
+
+    def _on_view_drag_wanted(self) -> None:
+        if self._engine is None or self._shown_ask is None:
+            return
+        if self.selected_count.n > MAX_DRAGGED:
+            self.banner.show_note(f"More than {number(MAX_DRAGGED)} items cannot be pulled out; export them to a file.")
+            return
+        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches)
+
+    async def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
+        """The selected items in the order of the rows, some at a time, those that are not held too."""
+        engine, ask, listing = self._engine, self._shown_ask, self.model.listing
+        assert engine is not None
+        assert ask is not None
+        is_all, order = self._is_all_selected and listing is None, self._listed_order(engine)
+        held = self.model.held_rows()
+        cursor = self.model.cursor
+        for part in self._selected_rows():
+            for start in range(part.start, part.stop, MAX_GET_IDS):
+                rows = range(start, min(part.stop, start + MAX_GET_IDS))
+                if listing is None or all(row in held for row in rows):
+                    hits = [held[row] for row in rows if row in held]
+                else:
+                    span = await engine.list_span(
+                        SpanRequest(filter=ask.filter, order=order, offset=start, limit=len(rows), listing=listing)
+                    )
+                    if span.listing != listing:
+                        raise Unavailable("the list was read long ago; refresh it and select again")
+                    hits = [hit for hit in span.items if hit is not None]
+                if hits:
+                    yield hits
+        seen = {hit.id for hit in held.values()}
+        cursors: set[str] = set()
+        while is_all and cursor is not None and cursor not in cursors:
+            cursors.add(cursor)
+            page = await engine.list_preview(ListRequest(filter=ask.filter, limit=LIST_PAGE, cursor=cursor))
+            fresh = [hit for hit in page.items if hit.id not in seen]
+            seen.update(hit.id for hit in fresh)
+            if fresh:
+                yield fresh
+            cursor = page.next_cursor
+
+    def _on_view_menu_requested(self, at: QPoint) -> None:
+        if not self.view.indexAt(at).isValid() and self.selected_count == NONE:
+            return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for column in (Column.NODE, Column.OBSERVED, Column.CONFIDENCE, Column.SCORE):
-            action = menu.addAction(NAMES[column])
-            action.setCheckable(True)
-            action.setChecked(not self.view.isColumnHidden(column))
-            action.triggered.connect(lambda on, column=column: self.set_column_shown(column, on))
-        menu.popup(self.cursor().pos())
+        menu.addActions(list(self.copies.actions.values()))
+        menu.addSeparator()
+        menu.addAction("Select all").triggered.connect(self.select_all)
+        menu.popup(self.view.viewport().mapToGlobal(at))
+
+    # The view
+
+    def _on_head_menu_requested(self, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        fill_columns_menu(menu, self.view, self.columns_button)
+        menu.popup(self.view.head.mapToGlobal(at))
 
     def _fit_columns(self) -> None:
         """Hide what a narrow list has no room for; what the person chose stays."""
         narrow = self.width() < NARROW_PX * max(1.0, theme().size_px("body") / _DESIGN_PX)
         searching = (self._shown_ask or self._ask).is_search
-        wanted = {
-            Column.NODE: not narrow,
-            Column.CONFIDENCE: not narrow and not searching,
-            Column.SCORE: searching,
-        } | self._chosen_columns
+        self.sort_button.set_narrow(narrow)
+        wanted = (
+            dict.fromkeys(_HIDDEN_FIRST, False)
+            | {
+                Column.KIND: True,
+                Column.OBSERVED: True,
+                Column.NODE: not narrow,
+                Column.CONFIDENCE: not narrow and not searching,
+                Column.SCORE: searching,
+            }
+            | self._chosen_columns
+        )
         for column, is_shown in wanted.items():
             self.view.set_column_hidden(column, not is_shown)
         self.view.fit_columns()
@@ -862,53 +1263,24 @@ class ItemList(QWidget):
         self.view.viewport().update()
 
 
-async def _count(engine: MemoryEngine, filter: MetaFilter) -> Count:
-    """How many items `filter` admits; by a facet's total, which every engine has."""
-    page: ExplorePage = await engine.explore(
-        ExploreRequest(facet=Facet.KIND, filter=filter, limit=3, scan_limit=MAX_SCAN)
-    )
-    return Count(page.total, page.truncated)
+class _AsideLabel(QLabel):
+    """A remark beside the count, which gives way to it: cut with dots, and whole in its tooltip."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._token = "text3"
+
+    def say(self, words: str, *, is_doubtful: bool = False) -> None:
+        self._token = "caution" if is_doubtful else "text3"
+        self.setText(words)
+        self.setToolTip(tip(words))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        draw_text(painter, self.rect(), self.text(), "small", self._token)
+        painter.end()
 
 
-async def _stored(engine: MemoryEngine) -> Stored:
-    """How much is stored, in sandboxes too where the engine knows its nodes: the default listing never enters one."""
-    outside = await _count(engine, MetaFilter())
-    if type(engine).namespaces is MemoryEngine.namespaces:
-        return Stored(outside)
-    nodes = await engine.namespaces(MetaFilter(), MAX_SCAN)
-    sandboxed = sum(
-        bucket.count for bucket in nodes.buckets if Namespace.parse(bucket.value).is_sandboxed_from(Namespace.ROOT)
-    )
-    return Stored(outside, Count(sandboxed, nodes.truncated) if sandboxed else NONE)
-
-
-def _sandbox_words(filter: MetaFilter) -> str:
-    """That the filter looks into a sandbox, whose items are no part of what is stored outside; else empty."""
-    if filter.reach is None or not filter.reach.at.is_sandboxed_from(Namespace.ROOT):
-        return ""
-    return "sandbox and its parents" if filter.reach.inherit else "in a sandbox"
-
-
-def _named(condition: Condition) -> str:
-    """`the tag`, `the search`: a condition by its kind; the chip has its value."""
-    names = {QUERY: "search", "observed_after": "dates", "observed_before": "dates", "reach": "namespace"}
-    return f"the {names.get(condition.field) or condition.words.rpartition(' ')[0] or condition.words}"
-
-
-def _stored_sentence(stored: Stored) -> str:
-    said = f"There {_are(stored.outside)} {stored.place}"
-    return f"{said}, and {stored.sandboxed} in them." if stored.sandboxed != NONE else f"{said}."
-
-
-def _health_sentence(health: EngineHealth) -> str:
-    said = shown(health.reason or "", 300).strip().removesuffix(".")
-    if not said:
-        return "The engine is down." if health.state == "down" else "The engine is degraded."
-    return f"{said[:1].upper()}{said[1:]}."
-
-
-def _are(count: Count) -> str:
-    """`is 1 item`, `are 2 467 items`, `are none`."""
-    if count == NONE:
-        return "are none"
-    return f"{'is' if count == Count(1) else 'are'} {counted(count.n, 'item', count.is_least)}"
+def _page_start(row: int) -> int:
+    return row - row % SPAN_PAGE

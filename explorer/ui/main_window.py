@@ -219,6 +219,7 @@ class MainWindow(QMainWindow):
             self.viewer.similar_action,
             self.viewer.find_action,
             self.facets.count_all_action,
+            *self.items.copies.actions.values(),
             *(dock.toggleViewAction() for dock in self._docks),
             *self._look_actions,
         ]
@@ -359,9 +360,13 @@ class MainWindow(QMainWindow):
     def _watch_reads(self) -> None:
         """What the panels read by themselves is a job as well, once it takes long."""
         items, facets = self.items, self.facets
-        lists = {"first": "Reading the list", "page": "Reading the list", "all": "Counting all of the list"}
+        lists = dict.fromkeys(("first", "rows", "page"), "Reading the list")
+        copies = {"copy": "Copying items", "drag": "Writing a file to pull out"}
         reads = {"item": "Reading the item", "thread": "Looking for the conversation", "why": "Asking why it was found"}
-        self.job_list.watch(items.jobs, lists.get, self._cancel_list, items.count_label.text)
+        counted = items.count_label.text
+        self.job_list.watch(items.jobs, lists.get, items.loading.cancel_wanted.emit, counted)
+        self.job_list.watch(items.jobs, {"all": "Counting all of the list"}.get, items.count_all_button.click, counted)
+        self.job_list.watch(items.jobs, copies.get, items.copies.cancel)
         self.job_list.watch(facets.jobs, lambda lane: "Counting the facets", facets.cancel_counting)
         self.job_list.watch(self.namespaces.jobs, {"counts": "Counting the nodes"}.get, self.namespaces.jobs.cancel)
         self.job_list.watch(
@@ -369,15 +374,10 @@ class MainWindow(QMainWindow):
         )
         self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
-    def _cancel_list(self) -> None:
-        if self.items.jobs.is_running("all"):
-            self.items.count_all_button.click()
-        else:
-            self.items.loading.cancel_wanted.emit()
-
     def _connect(self) -> None:
         self.connection_box.chosen.connect(self.connection_chosen)
         self.search_box.search_wanted.connect(self._on_search_box_search_wanted)
+        self.search_box.left.connect(self._on_search_box_left)
         self.chip_bar.removed.connect(self._on_chip_bar_removed)
         self.chip_bar.activated.connect(self._on_chip_bar_activated)
         self.chip_bar.clear_wanted.connect(self._clear)
@@ -394,6 +394,7 @@ class MainWindow(QMainWindow):
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
         self.items.refresh_wanted.connect(self.refresh)
+        self.items.order_changed.connect(self._tell_question)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
@@ -438,6 +439,7 @@ class MainWindow(QMainWindow):
             self.connection_box,
             self.back_button,
             self.forward_button,
+            self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
             self.read_only_button,
@@ -451,8 +453,12 @@ class MainWindow(QMainWindow):
             self.facets.more_button,
             self.facets.tree,
             self.items.news_button,
+            self.items.sort_button,
+            self.items.columns_button,
             self.timeline,
             self.items.view,
+            self.items.select_all_button,
+            self.items.copy_cancel_button,
             *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
             self.viewer.similar_button,
             self.viewer.copy_button,
@@ -588,8 +594,12 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
-        self.viewer.set_question(Question(view.filter, view.query, mode))
+        self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found)
+
+    def _tell_question(self) -> None:
+        view = self.trail.current
+        self.viewer.set_question(Question(view.filter, view.query, view.mode if view.query else None, self.items.order))
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
@@ -599,6 +609,9 @@ class MainWindow(QMainWindow):
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
         self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+
+    def _on_search_box_left(self) -> None:
+        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
@@ -726,6 +739,8 @@ class MainWindow(QMainWindow):
             return
         if saved.facets:
             self.facets.restore(saved.facets)
+        if saved.items:
+            self.items.restore(saved.items)
         layout = QByteArray.fromBase64(saved.layout.encode("ascii", "replace"))
         if not layout.isEmpty() and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
@@ -742,6 +757,7 @@ class MainWindow(QMainWindow):
             mode=view.mode,
             layout=self.saveState(self._layout_version).toBase64().toStdString(),
             facets=self.facets.state(),
+            items=self.items.arrangement(),
         )
 
     def _on_save_view_action_triggered(self) -> None:
@@ -849,6 +865,12 @@ class MainWindow(QMainWindow):
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
+        searches = self._settings.value("searches") if self._settings is not None else None
+        if isinstance(searches, str):
+            self.search_box.restore_recent(searches)
+        items = self._settings.value("items") if self._settings is not None else None
+        if isinstance(items, str):
+            self.items.restore(items)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
             if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
@@ -908,6 +930,8 @@ class MainWindow(QMainWindow):
             self._settings.setValue("geometry", self.saveGeometry())
             self._settings.setValue("state", self.saveState(self._layout_version))
             self._settings.setValue("facets", self.facets.state())
+            self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("searches", self.search_box.recent_state())
         self.jobs_view.hide()
         self.hide()
 

@@ -30,7 +30,8 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
     "Search": (
         Key(("Return",), "Search at once"),
         Key(("Esc",), "End the search and go back to the list"),
-        Key(("Down", "Up"), "Through the searches of before"),
+        Key(("Down",), "To what was found"),
+        Key(("Alt+Down",), "Recent searches"),
     ),
     "Filter": (
         Key(("Left", "Right"), "The condition before, or after"),
@@ -57,11 +58,10 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
     "List": (
         Key(("Up", "Down"), "The item before, or after; with Shift select"),
         Key(("PgUp", "PgDown"), "A page up, or down"),
-        Key(("Home", "End"), "The first item, or the last one that is loaded"),
-        Key(("Left", "Right"), "Scroll sideways"),
+        Key(("Home", "End"), "The first item, or the last; with Shift select"),
         Key(("Return",), "Read the item"),
-        Key(("Ctrl+C",), "Copy what is selected"),
-        Key(("Ctrl+A",), "Select all that is loaded"),
+        Key(("Ctrl+A",), "Select all that match"),
+        Key(("Esc",), "Back from a search to the list"),
     ),
     "Item": (
         Key(("Left", "Right"), "Between Read, Raw, Metadata and Why"),

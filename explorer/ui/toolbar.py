@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QSizePolicy,
+    QStyle,
+    QToolButton,
+    QWidget,
+)
 
 from explorer.contract import EngineHealth, FetchMode
 from explorer.ui import icons
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
-from explorer.ui.text import shown, tip
+from explorer.ui.text import isolate, label, shown, tip
 from explorer.ui.theme import theme
 
 CHOOSE_FILE = "choose-file"
 MANAGE = "manage"
 TYPING_DELAY_MS = 200
+MAX_RECENT = 12
+MAX_RECENT_CHARS = 300
+_RECENT_CHARS = 60
 
 _SIDE = 10  # between the box's edge and what it holds
 _DOT = 16
@@ -163,6 +177,8 @@ class ConnectionBox(QComboBox):
 
 class _SearchEdit(QLineEdit):
     left = Signal()
+    list_wanted = Signal()  # Down
+    recent_wanted = Signal()  # Alt+Down
     focus_changed = Signal(bool)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -175,8 +191,10 @@ class _SearchEdit(QLineEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
-            self.clear()
             self.left.emit()
+        elif event.key() == Qt.Key.Key_Down:
+            has_alt = event.modifiers() & Qt.KeyboardModifier.AltModifier
+            (self.recent_wanted if has_alt else self.list_wanted).emit()
         else:
             super().keyPressEvent(event)
 
@@ -185,6 +203,7 @@ class SearchBox(QFrame):
     """One field for the query, with the modes that the engine declares inside its right end."""
 
     search_wanted = Signal(str, object)  # the query, trimmed ("" ends the search), and the FetchMode
+    left = Signal()  # for the list
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -197,7 +216,19 @@ class SearchBox(QFrame):
         self.search_edit.setAccessibleName("Search inside this filter")
         self.search_edit.setClearButtonEnabled(False)
         self.search_edit.setMaxLength(10_000)
-        self._glass = QLabel()
+        self.recent_button = QToolButton()
+        self.recent_button.setObjectName("recentSearchesButton")
+        self.recent_button.setProperty("kind", "small")
+        self.recent_button.setAccessibleName("Recent searches")
+        self.recent_button.setToolTip("Recent searches (Alt+Down in the search)")
+        self.recent_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.recent_button, "search", "text3")
+        self._recent_menu = QMenu(self.recent_button)
+        self.recent_button.setMenu(self._recent_menu)
+        self._recent: list[str] = []
+        self._remembers = True
+        self.fill_recent()
+        self._is_typed = False
         self._line = QFrame()
         self._line.setProperty("surface", "vrule")
         self._line.setFixedSize(1, theme().row_height("treeRow") - 4)
@@ -207,9 +238,9 @@ class SearchBox(QFrame):
         self.mode_box.setAccessibleName("Search mode")
         self.mode_box.setToolTip("How the engine looks for the words")
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(10, 1, 3, 1)
+        self._row.setContentsMargins(4, 1, 3, 1)
         self._row.setSpacing(4)
-        self._row.addWidget(self._glass)
+        self._row.addWidget(self.recent_button)
         self._row.addWidget(self.search_edit, 1)
         self._row.addWidget(self._line, 0, Qt.AlignmentFlag.AlignVCenter)
         self._row.addWidget(self.mode_box)
@@ -220,12 +251,15 @@ class SearchBox(QFrame):
         self._typing.setInterval(TYPING_DELAY_MS)
         self._typing.timeout.connect(self._tell)
         self.search_edit.textEdited.connect(self._on_search_edit_text_edited)
-        self.search_edit.returnPressed.connect(self._tell)
-        self.search_edit.left.connect(self._tell)
+        self.search_edit.returnPressed.connect(self._on_search_edit_return_pressed)
+        self.search_edit.left.connect(self._on_search_edit_left)
+        self.search_edit.list_wanted.connect(self.left)
+        self.search_edit.recent_wanted.connect(self._on_search_edit_recent_wanted)
+        self._recent_menu.aboutToShow.connect(self.fill_recent)
         self.search_edit.focus_changed.connect(self._on_search_edit_focus_changed)
         self.mode_box.activated.connect(self._on_mode_box_activated)
-        theme().changed.connect(self._renew)
-        self._renew()
+        theme().changed.connect(self._fit_to_font)
+        self._fit_to_font()
 
     @property
     def mode(self) -> FetchMode | None:
@@ -249,6 +283,7 @@ class SearchBox(QFrame):
         """Put a view's search into the field."""
         self._typing.stop()
         if self.search_edit.text().strip() != query:
+            self._remember()
             self.search_edit.setText(query)
         if mode is not None and (at := self.mode_box.findData(mode.value)) >= 0:
             self.mode_box.setCurrentIndex(at)
@@ -261,13 +296,84 @@ class SearchBox(QFrame):
     def sizeHint(self) -> QSize:
         return QSize(420, theme().row_height("field"))
 
+    # Recent searches
+
+    @property
+    def recent(self) -> list[str]:
+        """What was searched for, the last first."""
+        return list(self._recent)
+
+    def recent_state(self) -> str:
+        """The recent searches, for `restore_recent`."""
+        return json.dumps({"remembers": self._remembers, "queries": self._recent})
+
+    def restore_recent(self, state: str) -> None:
+        """Go on with the searches of before; what is not understood is no search."""
+        try:
+            found = json.loads(state)
+            self._remembers = bool(found["remembers"])
+            self._recent = [query for query in found["queries"] if isinstance(query, str)][:MAX_RECENT]
+        except (ValueError, KeyError, TypeError):
+            self._recent = []
+
+    def fill_recent(self) -> None:
+        """Bring the menu of recent searches up to date, as it is when it opens."""
+        menu = self._recent_menu
+        menu.clear()
+        for query in self._recent:
+            action = menu.addAction(label(isolate(shown(query, _RECENT_CHARS))))
+            action.triggered.connect(lambda _=False, query=query: self.search(query))
+        if not self._recent:
+            menu.addAction("No recent searches" if self._remembers else "Searches are not remembered").setEnabled(False)
+        menu.addSeparator()
+        menu.addAction("Forget recent searches").triggered.connect(lambda: self._recent.clear())
+        remember = menu.addAction("Remember searches")
+        remember.setCheckable(True)
+        remember.setChecked(self._remembers)
+        remember.triggered.connect(self._on_remember_triggered)
+
+    def search(self, query: str) -> None:
+        """Search for `query` as if it had been typed."""
+        self.search_edit.setText(query)
+        self._is_typed = True
+        self._remember()
+        self._tell()
+
+    def _on_remember_triggered(self, remembers: bool) -> None:
+        self._remembers = remembers
+        if not remembers:
+            self._recent.clear()
+
+    def _remember(self) -> None:
+        """Keep what was typed, now that typing is over; what was put there by something else is none."""
+        query = self.search_edit.text().strip()
+        if self._is_typed and self._remembers and 0 < len(query) <= MAX_RECENT_CHARS:
+            self._recent = [query, *(one for one in self._recent if one != query)][:MAX_RECENT]
+        self._is_typed = False
+
+    def _on_search_edit_recent_wanted(self) -> None:
+        self._recent_menu.popup(self.mapToGlobal(QPoint(0, self.height())))
+
+    def _on_search_edit_return_pressed(self) -> None:
+        self._remember()
+        self._tell()
+
+    def _on_search_edit_left(self) -> None:
+        self._remember()
+        self.search_edit.clear()
+        self._tell()
+        self.left.emit()
+
     def _on_search_edit_text_edited(self, text: str) -> None:
+        self._is_typed = True
         self._typing.start()
 
     def _on_search_edit_focus_changed(self, has_focus: bool) -> None:
+        if not has_focus:
+            self._remember()
         # A style sheet cannot ask whether a child has the focus.
         self.setProperty("active", has_focus)
-        self._row.setContentsMargins(*((9, 0, 2, 0) if has_focus else (10, 1, 3, 1)))
+        self._row.setContentsMargins(*((3, 0, 2, 0) if has_focus else (4, 1, 3, 1)))
         self.style().unpolish(self)
         self.style().polish(self)
 
@@ -279,7 +385,6 @@ class SearchBox(QFrame):
         self._typing.stop()
         self.search_wanted.emit(self.search_edit.text().strip(), self.mode)
 
-    def _renew(self) -> None:
+    def _fit_to_font(self) -> None:
         self.setMaximumWidth(theme().scaled(420))
         self.setFixedHeight(theme().row_height("field"))
-        self._glass.setPixmap(icons.pixmap("search", "text3", 16, self.devicePixelRatioF()))

@@ -35,10 +35,6 @@ class Trail:
     def can_go_forward(self) -> bool:
         return self._at < len(self._views) - 1
 
-    def queries(self) -> list[str]:
-        """What was searched for, the latest first, each once."""
-        return list(dict.fromkeys(view.query for view in reversed(self._views) if view.query))
-
     def go(self, view: View, *, is_typed: bool = True) -> bool:
         """Step to `view`; False where it is the current one already. `is_typed`: its query may go on with the last."""
         if view == self.current:

@@ -14,6 +14,7 @@ from explorer.contract import FetchMode, MetaFilter
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.item_model import Column
 from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
 from tests.conftest import Until
@@ -110,6 +111,7 @@ async def test_saving_and_showing_one_in_the_window(
         window.show_engine(engine, "a.db", is_read_only=False, can_lock=True, key="file:/a.db")
         window.go(View(MetaFilter(tags_any=["refunds"]), "refund", None))
         window.facets.parentWidget().hide()
+        window.items.set_column_shown(Column.AGENT, True)
         await until(lambda: window.is_idle)
         window.save_view_action.trigger()
         dialog = dialog_of(NameDialog)
@@ -123,6 +125,7 @@ async def test_saving_and_showing_one_in_the_window(
 
         window.go(View())
         window.facets.parentWidget().show()
+        window.items.set_column_shown(Column.AGENT, False)
         await until(lambda: window.is_idle)
         menu = window.views_button.menu()
         assert menu.actions()[0].text() == "Refunds && more"
@@ -130,6 +133,7 @@ async def test_saving_and_showing_one_in_the_window(
         await until(lambda: window.is_idle)
         assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "refund", None)
         assert not window.facets.isVisible(), "the layout is part of it"
+        assert not window.items.view.isColumnHidden(Column.AGENT), "and so are the columns"
         window.back_action.trigger()
         assert window.trail.current == View()
 

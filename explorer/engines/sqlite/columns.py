@@ -159,7 +159,7 @@ class Dictionary:
             walked = None if len(self._ranks) else self._first_by_walking(conn, codes, count)
             if walked is not None:
                 return walked
-            self._rank(conn)
+            self._rank(conn, _RANKED_LATE + len(self._ranks) // 64)
             # Strings that came since the ranks were made are few: they compete by themselves.
             is_ranked = codes < len(self._ranks)
             ranked, late = codes[is_ranked], codes[~is_ranked]
@@ -181,9 +181,14 @@ class Dictionary:
         found: list[int] = met[is_wanted[met]][:count].tolist()
         return found if len(found) == count else None
 
-    def _rank(self, conn: sqlite3.Connection) -> None:
-        """Bring the ranks of the strings near to what the file holds."""
-        if self.size - len(self._ranks) <= _RANKED_LATE + len(self._ranks) // 64:
+    def ranks(self, conn: sqlite3.Connection) -> Array:
+        """By code, the place of its string among all strings in order; 0 where it has none."""
+        self._rank(conn, 0)
+        return self._ranks
+
+    def _rank(self, conn: sqlite3.Connection, late: int) -> None:
+        """Bring the ranks of the strings to what the file holds, but for the `late` newest."""
+        if self.size - len(self._ranks) <= late:
             return
         codes = self._in_order(conn, self.size)
         self._ranks = np.zeros(self.size, np.uint32)

@@ -43,6 +43,9 @@ from explorer.contract import (
     MetaFilter,
     RecallAnswer,
     RecallRequest,
+    SortBy,
+    Span,
+    SpanRequest,
     StoreItem,
     StoreReceipt,
     TinyMemoryError,
@@ -206,6 +209,14 @@ class SqliteEngine(MemoryEngine):
         """
         req.check()
         return await self._read(lambda conn: self._reading.list(conn, req))
+
+    def sorts(self) -> frozenset[SortBy]:
+        return frozenset(SortBy)
+
+    async def list_span(self, req: SpanRequest) -> Span:
+        """Newest first is the order of `list`. The listings used last are kept, four bytes an item."""
+        req.check()
+        return await self._read(lambda conn: self._reading.span(conn, req))
 
     async def export(self, req: ListRequest) -> ExportPage:
         req.check()

@@ -47,6 +47,14 @@ class NewestFirst:
             size *= 2
         return found
 
+    def all(self, selection: Selection) -> Rows:
+        """The rows of a selection, in order."""
+        if selection.total <= _FEW:
+            return self._sorted(selection.rows)
+        self._bring_up_to_date()
+        ordered: Rows = self._rows[selection.mask[self._rows]]
+        return ordered
+
     def _rank_after(self, rows: Array, place: ListPlace) -> int:
         """How many of the sorted `rows` come before or at `place`."""
         low, high = 0, len(rows)

@@ -40,6 +40,8 @@ from explorer.contract import (
     Passage,
     RecallAnswer,
     RecallRequest,
+    Span,
+    SpanRequest,
     WeightProfile,
     admitted_by,
 )
@@ -49,6 +51,7 @@ from explorer.engines.sqlite.cursors import RankPlace
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import Field
 from explorer.engines.sqlite.filters import Filters, canonical
+from explorer.engines.sqlite.listings import Listings
 from explorer.engines.sqlite.nearest import VectorIndex
 from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.payloads import Item, read_payload
@@ -133,6 +136,7 @@ class Reading:
         self._columns = Columns()
         self._filters = Filters(self._columns)
         self._order = NewestFirst(self._columns)
+        self._listings = Listings(self._columns, self._order)
         self._search = KeywordSearch(self._columns)
         self._vectors = VectorIndex(model)
         self._ranker = Ranker(self._columns, self._search, self._vectors, profile)
@@ -162,6 +166,20 @@ class Reading:
     def list(self, conn: sqlite3.Connection, req: ListRequest) -> ListPage:
         found, next_cursor = self._page(conn, req)
         return ListPage(items=[Hit.of_item(id, item) for id, item in found], next_cursor=next_cursor)
+
+    def span(self, conn: sqlite3.Connection, req: SpanRequest) -> Span:
+        with self._lock:
+            self._columns.sync(conn)
+            selection = self._filters.select(conn, req.filter)
+            listing = self._listings.find(conn, f"{req.order!r} {canonical(req.filter)}", selection, req)
+            rows = listing.rows[req.offset : req.offset + req.limit]
+            is_held = self._columns.alive.values[rows].tolist()
+            at = None if req.place_of is None else _row_of(conn, req.place_of)
+            place = None if at is None else listing.place(at)
+        items = [
+            Hit.of_item(*_load(conn, row)) if held else None for row, held in zip(rows.tolist(), is_held, strict=True)
+        ]
+        return Span(items=items, total=len(listing.rows), listing=listing.name, place=place)
 
     def export(self, conn: sqlite3.Connection, req: ListRequest) -> ExportPage:
         found, next_cursor = self._page(conn, req)

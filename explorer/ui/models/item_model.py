@@ -1,4 +1,4 @@
-"""The rows of the item list, filled a page at a time."""
+"""The rows of the item list: filled a page at a time by cursor, or all there at once and read where looked at."""
 
 from __future__ import annotations
 
@@ -11,39 +11,67 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from explorer.contract import Hit, ItemId, LearningKind, Timestamp
+from explorer.contract import ExplainedHit, Hit, ItemId, LearningKind, ListOrder, SortBy, Span, Timestamp, WeightProfile
 from explorer.ui.headline import Headline, headline
-from explorer.ui.text import DASH, confidence, number, shown, tip, utc, when, when_full
+from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full
+from explorer.ui.viewer_parts.why import parts_of
 
 Index = QModelIndex | QPersistentModelIndex
 ItemRole = Qt.ItemDataRole.UserRole + 1
 
 MAX_EMPTY_PAGES = 10
+SPAN_PAGE = 200
+MAX_SPAN_PAGES = 60
+"""Pages of a listing read by place that are held at once; the ones farthest from what is looked at go first."""
 DOWN = "\u2193"  # before the name of the column by which the rows go down
+UP = "\u2191"
 _TIP_CHARS = 600
+_TAGS_SHOWN = 20
 _NO_INDEX = QModelIndex()
+_FLAGS = (
+    Qt.ItemFlag.ItemIsEnabled
+    | Qt.ItemFlag.ItemIsSelectable
+    | Qt.ItemFlag.ItemIsDragEnabled
+    | Qt.ItemFlag.ItemNeverHasChildren
+)
 
 
 class Column(IntEnum):
     KIND = 0
     TEXT = 1
     NODE = 2
-    OBSERVED = 3
-    CONFIDENCE = 4
-    SCORE = 5
+    AGENT = 3
+    SOURCE = 4
+    TAGS = 5
+    OBSERVED = 6
+    CONFIDENCE = 7
+    SCORE = 8
+    LENGTH = 9
 
 
 HEADS = {
     Column.KIND: "",
     Column.TEXT: "Text",
     Column.NODE: "Node",
+    Column.AGENT: "Agent",
+    Column.SOURCE: "Source",
+    Column.TAGS: "Tags",
     Column.OBSERVED: "Observed",
     Column.CONFIDENCE: "Conf.",
     Column.SCORE: "Score",
+    Column.LENGTH: "Length",
 }
 NAMES = {**HEADS, Column.KIND: "Kind", Column.CONFIDENCE: "Confidence"}
-NUMBERS = (Column.OBSERVED, Column.CONFIDENCE, Column.SCORE)
+NUMBERS = (Column.OBSERVED, Column.CONFIDENCE, Column.SCORE, Column.LENGTH)
 """Columns that line up at their trailing edge."""
+COLUMN_OF = {
+    SortBy.OBSERVED: Column.OBSERVED,
+    SortBy.KIND: Column.KIND,
+    SortBy.NODE: Column.NODE,
+    SortBy.AGENT: Column.AGENT,
+    SortBy.SOURCE: Column.SOURCE,
+}
+SORT_OF = {column: by for by, column in COLUMN_OF.items()}
 
 
 @dataclass(frozen=True)
@@ -52,10 +80,19 @@ class Page:
 
     hits: list[Hit]
     cursor: str | None
+    explained: tuple[ExplainedHit, ...] = ()
+    """The same hits with the parts of their scores, where the engine tells them."""
+    profile: WeightProfile | None = None
+    notes: tuple[str, ...] = ()
+    """What kept the ranking from being whole."""
 
 
 class ItemModel(QAbstractTableModel):
-    """One filtered listing. It asks for each page once, and stops where an engine would have it run for ever."""
+    """One filtered listing.
+
+    By cursor it asks for each page once, and stops where an engine would have it run for ever. By place every row is
+    there from the start; rows that are not held are blank until `put_span` brings them.
+    """
 
     page_wanted = Signal(str)  # the cursor to continue from; once until `append` or `retry`
 
@@ -63,9 +100,15 @@ class ItemModel(QAbstractTableModel):
         super().__init__(parent)
         self._zone = zone
         self._now = datetime.now(UTC)
-        self._hits: list[Hit] = []
+        self._size = 0
+        self._hits: dict[int, Hit] = {}
+        self._gone: set[int] = set()
         self._rows: dict[ItemId, int] = {}
         self._kinds: dict[ItemId, LearningKind] = {}
+        self._explained: dict[ItemId, ExplainedHit] = {}
+        self._profile: WeightProfile | None = None
+        self._listing: str | None = None
+        self._pages: set[int] = set()
         self._cursor: str | None = None
         self._cursors: set[str] = set()
         self._empty_pages = 0
@@ -75,8 +118,13 @@ class ItemModel(QAbstractTableModel):
         self._can_go_on = False
         self._stale = False
         self._sorted_by: Column | None = None
+        self._is_up = False
         self._goes_down: set[Column] = set()
         self._widest_score = ""
+        self._top_score = 0.0
+        self._refusals: dict[Column, str] = dict.fromkeys(Column, "")
+        self.has_whole_texts = True
+        """Whether a hit's text is all of the item's; else its length is only known from below."""
 
     # What it holds
 
@@ -84,6 +132,11 @@ class ItemModel(QAbstractTableModel):
     def has_more(self) -> bool:
         """Whether the listing goes on after the last row."""
         return self._cursor is not None
+
+    @property
+    def cursor(self) -> str | None:
+        """From where the listing goes on."""
+        return self._cursor
 
     @property
     def is_waiting(self) -> bool:
@@ -118,12 +171,57 @@ class ItemModel(QAbstractTableModel):
         """The score with the most signs among the rows, as its cell has it."""
         return self._widest_score
 
+    @property
+    def is_sorted_up(self) -> bool:
+        """Whether the rows go up by `sorted_by` instead."""
+        return self._is_up
+
+    def can_sort(self, column: Column) -> bool:
+        """Whether the engine can put the rows in order by a column."""
+        return column not in self._refusals
+
+    def sort_refusal(self, column: Column) -> str:
+        """Why the rows cannot be sorted by a column, a sentence; empty where they can."""
+        return self._refusals.get(column, "")
+
+    def set_sort_refusals(self, refusals: Mapping[Column, str]) -> None:
+        """Say by which columns the rows cannot be sorted, and why."""
+        self._refusals = dict(refusals)
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(Column) - 1)
+
+    @property
+    def listing(self) -> str | None:
+        """The listing whose rows are all there from the start; None where they come by cursor."""
+        return self._listing
+
+    @property
+    def held_count(self) -> int:
+        """Rows that are held."""
+        return len(self._hits)
+
+    @property
+    def top_score(self) -> float:
+        """The highest score among the rows."""
+        return self._top_score
+
     def hit(self, row: int) -> Hit:
-        """The item of a row."""
+        """The item of a row that is held."""
         return self._hits[row]
 
+    def held(self, row: int) -> Hit | None:
+        """The item of a row; None where it is not held."""
+        return self._hits.get(row)
+
+    def held_rows(self) -> dict[int, Hit]:
+        """By row, the items that are held: a copy, ascending only where rows come by cursor."""
+        return dict(self._hits)
+
+    def is_gone(self, row: int) -> bool:
+        """Whether the row's item was removed before it could be read."""
+        return row in self._gone
+
     def row_of(self, id: ItemId) -> int | None:
-        """The row of an item, if it is loaded."""
+        """The row of an item, if it is held."""
         return self._rows.get(id)
 
     def headline(self, row: int) -> Headline:
@@ -132,7 +230,17 @@ class ItemModel(QAbstractTableModel):
 
     def learning_kind(self, row: int) -> LearningKind | None:
         """A learning's kind, once it is known."""
-        return self._kinds.get(self._hits[row].id)
+        hit = self._hits.get(row)
+        return self._kinds.get(hit.id) if hit is not None else None
+
+    def missing(self, rows: range) -> range:
+        """Of a listing read by place, the whole pages that some of `rows` are on and that are not held."""
+        if self._listing is None or self._stale or not rows:
+            return range(0)
+        pages = [page for page in range(rows[0] // SPAN_PAGE, rows[-1] // SPAN_PAGE + 1) if page not in self._pages]
+        if not pages:
+            return range(0)
+        return range(pages[0] * SPAN_PAGE, min(self._size, (pages[-1] + 1) * SPAN_PAGE))
 
     # Filling
 
@@ -140,19 +248,57 @@ class ItemModel(QAbstractTableModel):
         """Replace everything by the first page of a listing."""
         self.beginResetModel()
         self._start(datetime.now(UTC))
-        self._hits = self._take(page)
+        self._hold(self._take(page))
         self.endResetModel()
         self._find_order(0)
         self._look_further(bool(self._hits))
 
+    def show_span(self, span: Span, first: int, order: ListOrder) -> None:
+        """Replace everything by a listing read by place, of which `span` is the part from row `first` on."""
+        self.beginResetModel()
+        self._start(datetime.now(UTC))
+        self._listing, self._size = span.listing, span.total
+        self._put(span, first)
+        self._sorted_by, self._is_up = COLUMN_OF[order.by], not order.descending
+        self.endResetModel()
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(Column) - 1)
+
+    def put_span(self, span: Span, first: int) -> None:
+        """Hold more of the same listing, from row `first` on, a multiple of SPAN_PAGE."""
+        self._put(span, first)
+        if span.items:
+            last = first + len(span.items) - 1
+            self.dataChanged.emit(self.index(first, 0), self.index(last, len(Column) - 1))
+
+    def _put(self, span: Span, first: int) -> None:
+        for row, hit in enumerate(span.items, first):
+            if hit is None:
+                self._gone.add(row)
+            else:
+                self._hits[row] = hit
+                self._rows[hit.id] = row
+        here = first // SPAN_PAGE
+        self._pages.update(range(here, -(-(first + len(span.items)) // SPAN_PAGE)))
+        while len(self._pages) > MAX_SPAN_PAGES:
+            self._drop(max(self._pages, key=lambda page: abs(page - here)))
+
+    def _drop(self, page: int) -> None:
+        self._pages.discard(page)
+        for row in range(page * SPAN_PAGE, (page + 1) * SPAN_PAGE):
+            self._gone.discard(row)
+            hit = self._hits.pop(row, None)
+            if hit is not None:
+                self._rows.pop(hit.id, None)
+                self._kinds.pop(hit.id, None)
+
     def append(self, page: Page) -> None:
         """Add the page that `page_wanted` asked for."""
         self._waiting = False
-        first = len(self._hits)
+        first = self._size
         fresh = self._take(page)
         if fresh:  # an empty insert is an error in Qt's protocol
             self.beginInsertRows(_NO_INDEX, first, first + len(fresh) - 1)
-            self._hits.extend(fresh)
+            self._hold(fresh)
             self.endInsertRows()
             self._find_order(first)
         self._look_further(bool(fresh))
@@ -177,7 +323,6 @@ class ItemModel(QAbstractTableModel):
         """Hold nothing."""
         self.beginResetModel()
         self._start(datetime.now(UTC))
-        self._hits = []
         self.endResetModel()
         self._find_order(0)
 
@@ -196,13 +341,21 @@ class ItemModel(QAbstractTableModel):
 
     def _start(self, now: datetime) -> None:
         self._now = now
-        self._rows, self._kinds = {}, {}
+        self._size = 0
+        self._hits, self._gone, self._rows, self._kinds = {}, set(), {}, {}
+        self._explained, self._profile = {}, None
+        self._listing, self._pages = None, set()
         self._cursor, self._cursors = None, set()
         self._empty_pages = 0
         self._waiting = self._failed = self._stale = self._can_go_on = False
         self._stopped = ""
         self._goes_down = {Column.OBSERVED, Column.SCORE}
-        self._widest_score = ""
+        self._widest_score, self._top_score = "", 0.0
+        self._sorted_by, self._is_up = None, False
+
+    def _hold(self, fresh: list[Hit]) -> None:
+        self._hits.update(enumerate(fresh, self._size))
+        self._size += len(fresh)
 
     def _take(self, page: Page) -> list[Hit]:
         """The hits not held yet, entered by id; moves the cursor, or stops for good where there is no way on."""
@@ -212,6 +365,9 @@ class ItemModel(QAbstractTableModel):
                 self._rows[hit.id] = len(self._rows)
                 fresh.append(hit)
                 self._widest_score = max(self._widest_score, _score(hit), key=len)
+                self._top_score = max(self._top_score, hit.score)
+        self._explained.update((each.hit.id, each) for each in page.explained)
+        self._profile = page.profile or self._profile
         self._empty_pages = 0 if fresh else self._empty_pages + 1
         self._cursor = page.cursor
         if page.cursor is None:
@@ -228,21 +384,22 @@ class ItemModel(QAbstractTableModel):
 
     def _find_order(self, first: int) -> None:
         """Bring `sorted_by` up to date, now that there are rows from `first` on."""
-        for before, after in itertools.pairwise(self._hits[max(0, first - 1) :]):
+        fresh = [self._hits[row] for row in range(max(0, first - 1), self._size)]
+        for before, after in itertools.pairwise(fresh):
             if after.score > before.score:
                 self._goes_down.discard(Column.SCORE)
             if _date_key(after) > _date_key(before):
                 self._goes_down.discard(Column.OBSERVED)
         found: Column | None = None
         if self._hits and Column.SCORE in self._goes_down:
-            top, end = self._hits[0], self._hits[-1]
+            top, end = self._hits[0], self._hits[self._size - 1]
             if top.score > end.score:
                 found = Column.SCORE
             elif not top.score and Column.OBSERVED in self._goes_down and _date_key(top) > _date_key(end):
                 found = Column.OBSERVED
         if found != self._sorted_by:
             self._sorted_by = found
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, Column.OBSERVED, Column.SCORE)
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(Column) - 1)
 
     def _look_further(self, brought_rows: bool) -> None:
         """A page without rows gives a view nothing to scroll to, so the next one is asked for from here."""
@@ -250,13 +407,16 @@ class ItemModel(QAbstractTableModel):
             self.fetchMore(_NO_INDEX)
 
     def _redraw(self) -> None:
-        if self._hits:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._hits) - 1, len(Column) - 1))
+        if self._size:
+            self.dataChanged.emit(self.index(0, 0), self.index(self._size - 1, len(Column) - 1))
 
     # Qt's side
 
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return _FLAGS if index.isValid() else Qt.ItemFlag.NoItemFlags
+
     def rowCount(self, parent: Index = _NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self._hits)
+        return 0 if parent.isValid() else self._size
 
     def columnCount(self, parent: Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(Column)
@@ -277,20 +437,36 @@ class ItemModel(QAbstractTableModel):
         column = Column(section)
         is_sorted = column is self._sorted_by
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"{DOWN} {HEADS[column]}" if is_sorted else HEADS[column]
+            arrow = UP if self._is_up else DOWN
+            return f"{arrow} {HEADS[column]}".rstrip() if is_sorted else HEADS[column]
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            order = "best first" if column is Column.SCORE else "newest first"
-            return f"{NAMES[column]}, {order}" if is_sorted else NAMES[column]
+            return f"{NAMES[column]}, {self._order_words(column)}" if is_sorted else NAMES[column]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._refusals.get(column, f"Sort by {NAMES[column].lower()}")
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
         return None
 
+    def _order_words(self, column: Column) -> str:
+        if column is Column.OBSERVED:
+            return "oldest first" if self._is_up else "newest first"
+        if column is Column.SCORE:
+            return "best first"
+        return "A to Z" if self._is_up else "Z to A"
+
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid() or not 0 <= index.row() < len(self._hits):
+        if not index.isValid() or not 0 <= index.row() < self._size:
             return None
-        hit = self._hits[index.row()]
         column = Column(index.column())
+        hit = self._hits.get(index.row())
+        if hit is None:
+            if column is not Column.TEXT or role not in (
+                Qt.ItemDataRole.DisplayRole,
+                Qt.ItemDataRole.AccessibleTextRole,
+            ):
+                return None
+            return "no longer stored" if index.row() in self._gone else "not read yet"
         match role:
             case _ if role == ItemRole:
                 return hit
@@ -313,6 +489,14 @@ class ItemModel(QAbstractTableModel):
                 return shown(headline(hit).line)
             case Column.NODE:
                 return str(hit.meta.namespace.last or "root")
+            case Column.AGENT:
+                return shown(hit.meta.agent_id or "")
+            case Column.SOURCE:
+                return hit.meta.source.kind.value
+            case Column.TAGS:
+                return ", ".join(map(shown, hit.meta.tags[:_TAGS_SHOWN]))
+            case Column.LENGTH:
+                return number(len(hit.text)) if self.has_whole_texts else at_least(len(hit.text))
             case Column.OBSERVED:
                 return when(hit.meta.observed_at, self._now, self._zone) if hit.meta.observed_at else DASH
             case Column.CONFIDENCE:
@@ -328,10 +512,29 @@ class ItemModel(QAbstractTableModel):
                 return tip(shown(hit.text, _TIP_CHARS))
             case Column.NODE:
                 return str(hit.meta.namespace)
+            case Column.AGENT if hit.meta.agent_id:
+                return tip(shown(hit.meta.agent_id, _TIP_CHARS))
+            case Column.SOURCE:
+                source = hit.meta.source
+                return tip(f"{source.kind.value}: {shown(source.id, _TIP_CHARS)}" if source.id else source.kind.value)
+            case Column.TAGS if hit.meta.tags:
+                return tip("\n".join(map(shown, hit.meta.tags)))
+            case Column.LENGTH:
+                least = "" if self.has_whole_texts else ", perhaps more"
+                return f"{number(len(hit.text))} characters{least}"
+            case Column.SCORE:
+                return self._score_tip(hit)
             case Column.OBSERVED if hit.meta.observed_at is not None:
                 return f"{when_full(hit.meta.observed_at, self._zone)}\n{utc(hit.meta.observed_at)}"
             case _:
                 return None
+
+    def _score_tip(self, hit: Hit) -> str:
+        """The score and what it is made of."""
+        explained = self._explained.get(hit.id)
+        if explained is None or self._profile is None:
+            return f"Score {hit.score:.3f}"
+        return "\n".join(f"{part.name}: {part.numbers}" for part in parts_of(explained, self._profile))
 
     def _spoken(self, hit: Hit) -> str:
         kind = self._kinds.get(hit.id)

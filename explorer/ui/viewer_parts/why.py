@@ -15,10 +15,12 @@ from explorer.contract import (
     FetchRequest,
     Hit,
     ItemId,
+    ListOrder,
     ListRequest,
     MemoryEngine,
     MetaFilter,
     Reach,
+    SpanRequest,
     Unsupported,
     WeightProfile,
     is_blank,
@@ -46,6 +48,8 @@ class Question:
     filter: MetaFilter = field(default_factory=MetaFilter)
     query: str = ""
     mode: FetchMode | None = None
+    order: ListOrder = field(default_factory=ListOrder)
+    """Of the list, where the engine serves it."""
 
     @property
     def is_search(self) -> bool:
@@ -66,6 +70,8 @@ class Answer:
     refusal: str = ""
     """Why there are no parts, in the engine's words."""
     is_newest_first: bool = False
+    is_in_order: bool = False
+    """Whether the list is in the question's order, which is not the newest first."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,13 @@ class Reason:
 
 async def ask_why(engine: MemoryEngine, question: Question, id: ItemId) -> Answer:
     """The item's place in the list, and the parts of its score where the engine tells them."""
+    if not question.is_search and question.order.by in engine.sorts():
+        span = await engine.list_span(
+            SpanRequest(filter=question.filter, order=question.order, offset=0, limit=1, place_of=id)
+        )
+        place = None if span.place is None else span.place + 1
+        is_newest_first = question.order == ListOrder()
+        return Answer(place, is_newest_first=is_newest_first, is_in_order=not is_newest_first)
     if not question.is_search:
         listed = await engine.list_preview(ListRequest(filter=question.filter, limit=LISTED))
         looked_at = None if listed.next_cursor is None else len(listed.items)
@@ -159,7 +172,7 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
     mode = f" {_MODES[question.mode]}" if question.mode is not None else ""
     above = " What comes before it has a higher score." if answer.place > 1 else ""
     lead = f"Hit {number(answer.place)} of this search, found{mode}.{above}"
-    parts = _parts(explained, profile)
+    parts = parts_of(explained, profile)
     passage, where = _passage(explained)
     return Reason(
         lead,
@@ -175,6 +188,8 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
 def _lead_of_list(hit: Hit, answer: Answer, zone: tzinfo) -> str:
     place = f"Item {number(answer.place)} of this list." if answer.place is not None else ""
     where = place or _not_among(answer, "item", "list")
+    if answer.is_in_order:
+        return f"{where} Nothing is searched for, so the order is the one chosen for the list."
     if not answer.is_newest_first:
         return f"{where} Nothing is searched for, so the order is the engine's own."
     at = hit.meta.observed_at
@@ -187,7 +202,7 @@ def _not_among(answer: Answer, noun: str, whole: str) -> str:
     return f"It is not among the {among} of this {whole}."
 
 
-def _parts(explained: ExplainedHit, profile: WeightProfile) -> tuple[Part, ...]:
+def parts_of(explained: ExplainedHit, profile: WeightProfile) -> tuple[Part, ...]:
     """The parts that count, or could have, and their sum."""
     told = explained.breakdown
     found = [

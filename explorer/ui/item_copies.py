@@ -1,0 +1,132 @@
+"""The selected items taken elsewhere: copied in four forms, or pulled out as a file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QObject, Qt, QTemporaryDir, QTimer, QUrl, Signal
+from PySide6.QtGui import QAction, QDrag, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from explorer.contract import Hit, InvalidRequest, MemoryEngine, Reach
+from explorer.transfer import BETWEEN, CopyForm, FileError, copied
+from explorer.ui.headline import headline
+from explorer.ui.jobs import Jobs
+from explorer.ui.text import counted
+
+MAX_COPIED_CHARS = 50_000_000
+MAX_DRAGGED = 2_000
+_NAME_CHARS = 40
+_FORMS = {
+    CopyForm.TEXT: ("Copy text", "Ctrl+C"),
+    CopyForm.MARKDOWN: ("Copy as Markdown", "Ctrl+Shift+M"),
+    CopyForm.JSON: ("Copy as JSON", "Ctrl+Shift+J"),
+    CopyForm.ID: ("Copy id", "Ctrl+Shift+I"),
+}
+
+Batches = Callable[[], AsyncGenerator[list[Hit], None]]
+"""The selected items in order, some at a time."""
+
+
+class Copies(QObject):
+    """Reads what is selected in the lanes `copy` and `drag` of its owner's jobs."""
+
+    said = Signal(str)  # how far copying is, then what was copied
+
+    def __init__(self, view: QWidget, jobs: Jobs) -> None:
+        super().__init__(view)
+        self._view = view
+        self._jobs = jobs
+        self._folder: QTemporaryDir | None = None
+        self.actions: dict[CopyForm, QAction] = {}
+        for form, (words, shortcut) in _FORMS.items():
+            action = QAction(words, self)
+            action.setObjectName(f"copy{form.value.capitalize()}Action")
+            action.setShortcut(QKeySequence(shortcut))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self.actions[form] = action
+            view.addAction(action)
+
+    def copy(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int, form: CopyForm) -> None:
+        """Put the selected items on the clipboard; `total` is how many there are, as far as known."""
+        work = self._read(engine, reach, batches, form, partial(self._tell, total))
+        self._jobs.start("copy", work, partial(self._on_copied, form))
+
+    def cancel(self) -> None:
+        """End copying; the clipboard keeps what it held."""
+        self._jobs.cancel("copy")
+        self.said.emit("")
+
+    def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> None:
+        """Write the selected items to a file, and pull that out while the button is still held down."""
+        self._jobs.start("drag", self._write(engine, reach, batches), self._on_written)
+
+    async def _read(
+        self, engine: MemoryEngine, reach: Reach | None, batches: Batches, form: CopyForm, tell: Callable[[int], None]
+    ) -> list[str]:
+        texts: list[str] = []
+        size = 0
+        async with contextlib.aclosing(batches()) as steps:
+            async for hits in steps:
+                fresh = await copied(engine, hits, form, reach)
+                texts += fresh
+                size += sum(map(len, fresh))
+                if size > MAX_COPIED_CHARS:
+                    raise InvalidRequest("that is too much for the clipboard; export it to a file")
+                tell(len(texts))
+                await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
+        return texts
+
+    def _tell(self, total: int, n: int) -> None:
+        if n < total:
+            self.said.emit(f"Copying, {counted(n, 'item')} so far")
+
+    def _on_copied(self, form: CopyForm, texts: list[str]) -> None:
+        if texts:
+            # Not as QMimeData: such an object of Python's on the clipboard crashes at the end (PySide 6.11).
+            QGuiApplication.clipboard().setText(BETWEEN[form].join(texts))
+        how = "" if form is CopyForm.TEXT else f" as {form.value}"
+        self.said.emit(f"Copied {counted(len(texts), 'item')}{how}")
+
+    async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> Path:
+        texts: list[str] = []
+        first: Hit | None = None
+        async with contextlib.aclosing(batches()) as steps:
+            async for hits in steps:
+                first = first or hits[0]
+                texts += await copied(engine, hits, CopyForm.JSON, reach)
+        if first is None or not texts:
+            raise FileError("none of the items could be read")
+        if self._folder is None:
+            self._folder = QTemporaryDir()  # goes with the list: a drop may be read after it was let go
+        if not self._folder.isValid():
+            raise FileError("there is no place for it")
+        name = file_name(first) if len(texts) == 1 else f"{len(texts)} items.jsonl"
+        path = Path(self._folder.path()) / name
+        data = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
+        await asyncio.to_thread(path.write_bytes, data)
+        return path
+
+    def _on_written(self, path: Path) -> None:
+        if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            # From the loop itself: a drag runs a loop of its own, which inside a task would stop all others.
+            QTimer.singleShot(0, self, partial(self.pull, path))
+
+    def pull(self, path: Path) -> None:
+        """Let a file be dropped elsewhere; returns once it was."""
+        drag = QDrag(self._view)
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(path))])
+        drag.setMimeData(data)
+        drag.exec(Qt.DropAction.CopyAction)
+
+
+def file_name(hit: Hit) -> str:
+    """A name for the file of one item, that every system takes."""
+    name = re.sub(r"[^\w\-. ]+", "_", headline(hit).name, flags=re.UNICODE)[:_NAME_CHARS].strip(" ._")
+    return f"{name or hit.kind.value}.jsonl"

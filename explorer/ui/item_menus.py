@@ -1,0 +1,154 @@
+"""The two buttons over the item list: the order of its rows, and its columns."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from explorer.contract import ListOrder, SortBy
+from explorer.ui import icons
+from explorer.ui.item_view import ItemView
+from explorer.ui.models.item_model import NAMES, SORT_OF, Column, ItemModel
+
+ORDER_WORDS = {
+    (SortBy.OBSERVED, True): "Newest first",
+    (SortBy.OBSERVED, False): "Oldest first",
+    (SortBy.KIND, False): "By kind",
+    (SortBy.KIND, True): "By kind, Z to A",
+    (SortBy.NODE, False): "By node",
+    (SortBy.NODE, True): "By node, Z to A",
+    (SortBy.AGENT, False): "By agent",
+    (SortBy.AGENT, True): "By agent, Z to A",
+    (SortBy.SOURCE, False): "By source",
+    (SortBy.SOURCE, True): "By source, Z to A",
+}
+
+
+def order_words(order: ListOrder) -> str:
+    return ORDER_WORDS[order.by, order.descending]
+
+
+def next_order(now: ListOrder, by: SortBy) -> ListOrder:
+    """What pressing a column's head asks for: its usual direction first, then the other."""
+    usual = ListOrder(by=by, descending=by is SortBy.OBSERVED)
+    return usual if now.by is not by else ListOrder(by=by, descending=not now.descending)
+
+
+class _MenuButton(QToolButton):
+    def __init__(self, name: str, icon: str, words: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setProperty("kind", "small")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setAccessibleName(words)
+        self.setToolTip(words)
+        icons.keep(self, icon)
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        menu.aboutToShow.connect(self.fill)
+        self.setMenu(menu)
+
+    def fill(self) -> None:
+        """Bring the menu up to date, as it is when it opens."""
+        raise NotImplementedError
+
+
+class SortButton(_MenuButton):
+    """The order of the rows, in words; what the engine cannot sort by is greyed, with the reason."""
+
+    order_wanted = Signal(object)  # a ListOrder
+
+    def __init__(self, model: ItemModel, parent: QWidget | None = None) -> None:
+        super().__init__("sortButton", "sort", "Order of the items", parent)
+        self._model = model
+        self._order = ListOrder()
+        self._is_search = False
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.show_order(self._order)
+        self.fill()
+
+    def show_order(self, order: ListOrder, *, is_search: bool = False) -> None:
+        """The order in use where the engine serves any; else what the rows are found to be in."""
+        self._order, self._is_search = order, is_search
+        self.setText(self.words)
+        self.setAccessibleName(f"Order of the items: {self.words}")
+
+    @property
+    def words(self) -> str:
+        if self._model.can_sort(Column.OBSERVED):
+            return order_words(self._order)
+        if self._is_search:
+            return "Best first"
+        return "Newest first" if self._model.sorted_by is Column.OBSERVED else "Engine's order"
+
+    def set_narrow(self, is_narrow: bool) -> None:
+        """The icon alone."""
+        style = Qt.ToolButtonStyle
+        self.setToolButtonStyle(style.ToolButtonIconOnly if is_narrow else style.ToolButtonTextBesideIcon)
+
+    def fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        group = QActionGroup(menu)
+        for (by, descending), words in ORDER_WORDS.items():
+            if descending and by is not SortBy.OBSERVED and self._order != ListOrder(by=by):
+                continue  # the other direction: a press on the column's head, or on the entry that is chosen
+            order = ListOrder(by=by, descending=descending)
+            column = next(column for column, each in SORT_OF.items() if each is by)
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setEnabled(self._model.can_sort(column))
+            action.setChecked(action.isEnabled() and order == self._order)
+            action.setToolTip(self._model.sort_refusal(column))
+            action.triggered.connect(lambda _=False, order=order: self.order_wanted.emit(order))
+            group.addAction(action)
+        menu.addSeparator()
+        if self._model.can_sort(Column.OBSERVED):
+            other = ListOrder(by=self._order.by, descending=not self._order.descending)
+            menu.addAction("Reverse").triggered.connect(lambda: self.order_wanted.emit(other))
+        for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.LENGTH):
+            action = menu.addAction(f"By {NAMES[column].lower()}")
+            action.setEnabled(False)
+            action.setToolTip(self._model.sort_refusal(column))
+
+
+class ColumnsButton(_MenuButton):
+    """Which columns are shown, where they stand and how wide they are."""
+
+    shown_wanted = Signal(int, bool)  # a Column
+    reset_wanted = Signal()
+
+    def __init__(self, view: ItemView, parent: QWidget | None = None) -> None:
+        super().__init__("columnsButton", "columns", "Columns", parent)
+        self._view = view
+        self.fill()
+
+    def fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        fill_columns_menu(menu, self._view, self)
+
+
+def fill_columns_menu(menu: QMenu, view: ItemView, button: ColumnsButton) -> None:
+    """The entries of the button, for the head's own menu too."""
+    for column in view.columns():
+        action = menu.addAction(NAMES[column])
+        action.setCheckable(True)
+        action.setChecked(not view.isColumnHidden(column))
+        if column is Column.TEXT:
+            action.setEnabled(False)
+            action.setToolTip("The text is always shown")
+        action.triggered.connect(lambda on, column=column: button.shown_wanted.emit(column, on))
+    menu.addSeparator()
+    movable = [column for column in view.shown_columns() if column is not Column.KIND]
+    for words, step, columns in (("Move forward", -1, movable[1:]), ("Move back", 1, movable[:-1])):
+        places = menu.addMenu(words)
+        places.setEnabled(bool(columns))
+        for column in columns:
+            move = partial(view.move_column, column, step)
+            places.addAction(NAMES[column]).triggered.connect(lambda _=False, move=move: move())
+    menu.addAction("Reset widths").triggered.connect(view.reset_widths)
+    menu.addAction("Columns as at first").triggered.connect(button.reset_wanted)

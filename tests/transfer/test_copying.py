@@ -1,0 +1,45 @@
+"""Items as text to put elsewhere, whatever became of them meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.contract import ExportPage, ForgetTarget, Hit, ListRequest, MemoryEngine, Unsupported, dump_item
+from explorer.contract.query import MAX_GET_IDS
+from explorer.contract.reference import ReferenceEngine
+from explorer.transfer import CopyForm, copied
+from tests.fakes import filled, learning
+
+
+async def some(n: int) -> tuple[ReferenceEngine, list[Hit]]:
+    engine = await filled((learning(f"item {at}") for at in range(n)), ReferenceEngine())
+    return engine, (await engine.list(ListRequest(limit=n))).items
+
+
+async def test_more_than_one_read_takes_keep_their_order() -> None:
+    engine, hits = await some(MAX_GET_IDS + 50)
+    cut = [hit.model_copy(update={"text": hit.text[:2]}) for hit in hits]
+    assert await copied(engine, cut, CopyForm.TEXT) == [hit.text for hit in hits]
+    assert await copied(engine, cut, CopyForm.JSON) == [dump_item(learning(hit.text)) for hit in hits]
+
+
+async def test_what_was_removed_is_copied_as_it_was_read_and_left_out_of_json() -> None:
+    engine, hits = await some(3)
+    await engine.forget(ForgetTarget(ids=[hits[1].id]))
+    assert await copied(engine, hits, CopyForm.TEXT) == ["item 0", "item 1", "item 2"]
+    assert await copied(engine, hits, CopyForm.ID) == [hit.id for hit in hits]
+    assert len(await copied(engine, hits, CopyForm.JSON)) == 2
+
+
+async def test_json_needs_an_engine_that_exports() -> None:
+    class Closed(ReferenceEngine):
+        get_items = MemoryEngine.get_items
+
+        async def export(self, req: ListRequest) -> ExportPage:
+            return await MemoryEngine.export(self, req)
+
+    engine = await filled([learning("item")], Closed())
+    hits = (await engine.list(ListRequest(limit=1))).items
+    assert await copied(engine, hits, CopyForm.TEXT) == ["item"]
+    with pytest.raises(Unsupported):
+        await copied(engine, hits, CopyForm.JSON)

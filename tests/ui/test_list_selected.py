@@ -1,0 +1,355 @@
+"""Selecting all that match, and taking items elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import (
+    Document,
+    DocumentBody,
+    EngineFailure,
+    ExplorePage,
+    Facet,
+    FetchMode,
+    Hit,
+    MemoryEngine,
+    MemoryMeta,
+    MetaFilter,
+    StoreItem,
+    Timestamp,
+    dump_item,
+    parse_item,
+)
+from explorer.engines.sqlite import SqliteEngine
+from explorer.transfer import CopyForm
+from explorer.transfer.copying import markdown
+from explorer.ui import item_copies
+from explorer.ui.items import ItemList
+from explorer.ui.models.item_model import SPAN_PAGE, Column
+from tests.conftest import Until
+from tests.fakes import FakeEngine, filled, learning
+
+NARROW = "\u202f"
+CTRL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+async def listed(qtbot: QtBot, until: Until, engine: MemoryEngine, query: str = "") -> ItemList:
+    items = ItemList(zone=UTC)
+    qtbot.addWidget(items)
+    items.resize(680, 600)
+    items.show()
+    items.set_engine(engine, "a.db")
+    items.show_filter(MetaFilter(), query, FetchMode.KEYWORD if query else None)
+    await settled(items, until)
+    return items
+
+
+async def many(n: int) -> FakeEngine:
+    engine = FakeEngine()
+    await filled((learning(f"learning {at:04}") for at in range(n)), engine)
+    return engine
+
+
+async def settled(items: ItemList, until: Until) -> None:
+    await until(lambda: not items.jobs.is_busy and not items.model.missing(items.view.visible_rows()))
+
+
+def selected(items: ItemList) -> str:
+    return items.selected_label.text().replace(NARROW, " ")
+
+
+def click(
+    qtbot: QtBot, items: ItemList, row: int, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    rect = items.view.visualRect(items.model.index(row, Column.TEXT))
+    qtbot.mouseClick(items.view.viewport(), Qt.MouseButton.LeftButton, modifiers, rect.center())
+
+
+def clipboard() -> str:
+    return QGuiApplication.clipboard().text()
+
+
+async def test_rows_are_added_to_the_selection_and_taken_out(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(30))
+    click(qtbot, items, 2)
+    click(qtbot, items, 5, SHIFT)
+    click(qtbot, items, 8, CTRL)
+    click(qtbot, items, 3, CTRL)
+    assert [hit.text[-1] for hit in items.selected_hits()] == ["2", "4", "5", "8"]
+    assert selected(items) == "4 selected"
+    qtbot.keyClick(items.view, Qt.Key.Key_Escape)
+    assert selected(items) == "1 selected"
+    await items.aclose()
+
+
+async def test_all_that_match_are_selected_also_what_is_not_loaded(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(450))
+    click(qtbot, items, 0)
+    assert items.select_all_button.text() == "Select all 450"
+    assert items.selected_filter is None
+    qtbot.mouseClick(items.select_all_button, Qt.MouseButton.LeftButton)
+    assert selected(items) == "450 selected, all that match"
+    assert items.selected_filter == MetaFilter()
+    assert items.select_all_button.isHidden()
+    assert items.view.hasFocus() or not items.isActiveWindow()
+    items.view.scrollToBottom()
+    await until(lambda: items.model.rowCount() == 400)
+    assert selected(items) == "450 selected, all that match"
+    assert items.view.selectionModel().isRowSelected(399)
+    await settled(items, until)
+    click(qtbot, items, items.view.visible_rows().start + 1)
+    assert selected(items) == "1 selected"
+    assert items.selected_filter is None
+    assert not items.select_all_button.isHidden()
+    await items.aclose()
+
+
+async def test_ctrl_a_selects_all_that_match(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(250))
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    assert selected(items) == "250 selected, all that match"
+    items.show_filter(MetaFilter(tags_any=["none"]))
+    await settled(items, until)
+    assert items.selected_filter is None
+    await items.aclose()
+
+
+async def test_of_a_search_the_hits_that_are_loaded_are_selected(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(120), "learning")
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    assert selected(items) == "50 selected"
+    assert items.selected_filter is None
+    assert items.select_all_button.isHidden()
+    await items.aclose()
+
+
+async def test_a_capped_count_stays_one_when_all_are_selected(qtbot: QtBot, until: Until) -> None:
+    engine = await many(250)
+    engine.pages[Facet.KIND] = ExplorePage(
+        facet=Facet.KIND, buckets=[], total=210, missing=0, more_buckets=0, truncated=True
+    )
+    items = await listed(qtbot, until, engine)
+    click(qtbot, items, 0)
+    assert items.select_all_button.text() == "Select all 210+"
+    items.select_all()
+    assert selected(items) == "210+ selected, all that match"
+    await items.aclose()
+
+
+ITEMS: list[StoreItem] = [
+    learning("late fees are waived", "team:acme", tags=["re`funds"]),
+    Document(
+        title="Refund policy",
+        body=DocumentBody(text="Customers may return items."),
+        meta=MemoryMeta(observed_at=Timestamp.parse("2026-06-30T09:30:00Z")),
+    ),
+]
+
+
+@pytest.mark.parametrize("form", list(CopyForm))
+async def test_items_are_copied_in_four_forms(qtbot: QtBot, until: Until, form: CopyForm) -> None:
+    items = await listed(qtbot, until, await filled(ITEMS))
+    items.select_all()
+    action = items.copies.actions[form]
+    key = action.shortcut()[0]
+    qtbot.keyClick(items.view, key.key(), key.keyboardModifiers())
+    await settled(items, until)
+    hits = items.selected_hits()
+    found = clipboard()
+    match form:
+        case CopyForm.TEXT:
+            assert found == "late fees are waived\n\n# Refund policy\n\nCustomers may return items."
+        case CopyForm.ID:
+            assert found.split("\n") == [hit.id for hit in hits]
+        case CopyForm.JSON:
+            assert found.split("\n") == [dump_item(item) for item in ITEMS]
+            assert [parse_item(line).fingerprint() for line in found.split("\n")] == [hit.id for hit in hits]
+        case CopyForm.MARKDOWN:
+            first, second = found.split("\n\n---\n\n")
+            assert first == f"**learning** · `team:acme` · tags ``re`funds`` · `{hits[0].id}`\n\nlate fees are waived"
+            assert second.startswith("**document** · `root` · 2026-06-30T09:30:00Z · `")
+            assert second.endswith("\n\n# Refund policy\n\nCustomers may return items.")
+    how = "" if form is CopyForm.TEXT else f" as {form.value}"
+    assert items.copied_label.text() == f"Copied 2 items{how}"
+    click(qtbot, items, 0)
+    assert items.copied_label.isHidden()
+    await items.aclose()
+
+
+def test_markdown_lets_no_value_out_of_its_code_span() -> None:
+    item = learning("text", tags=["`a", "a\nb"])
+    hit = Hit.of_item(item.fingerprint(), item)
+    assert "tags `` `a ``, `a b`" in markdown(hit)
+
+
+async def test_all_are_copied_also_what_is_not_loaded(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(450))
+    items.select_all()
+    items.copy(CopyForm.TEXT)
+    await settled(items, until)
+    assert clipboard().split("\n\n") == [f"learning {at:04}" for at in range(450)]
+    assert items.copied_label.text() == "Copied 450 items"
+    await items.aclose()
+
+
+async def test_rows_by_place_that_are_not_held_are_read_for_copying(qtbot: QtBot, until: Until, tmp_path: Path) -> None:
+    engine = SqliteEngine(tmp_path / "a.db", embedder=None)
+    for start in range(0, 500, 100):
+        await engine.store_many([learning(f"learning {at:04}") for at in range(start, start + 100)])
+    items = await listed(qtbot, until, engine)
+    assert items.model.held_count == SPAN_PAGE
+    click(qtbot, items, 2)
+    qtbot.keyClick(items.view, Qt.Key.Key_End, SHIFT)
+    await settled(items, until)
+    assert selected(items) == "498 selected"
+    items.copy(CopyForm.TEXT)
+    await settled(items, until)
+    assert clipboard().split("\n\n") == [f"learning {at:04}" for at in reversed(range(498))]
+    await items.aclose()
+    await engine.aclose()
+
+
+async def test_copying_can_be_cancelled_and_says_when_it_fails(qtbot: QtBot, until: Until) -> None:
+    engine = await many(450)
+    items = await listed(qtbot, until, engine)
+    QGuiApplication.clipboard().setText("before")
+    items.select_all()
+    gate = engine.hold("list_preview", lambda req: req.cursor == "200")
+    items.copy(CopyForm.TEXT)
+    await until(lambda: gate.waiting)
+    assert items.copied_label.text() == "Copying, 200 items so far"
+    qtbot.mouseClick(items.copy_cancel_button, Qt.MouseButton.LeftButton)
+    await settled(items, until)
+    assert items.copied_label.isHidden()
+    assert items.copy_cancel_button.isHidden()
+    gate.open()
+    engine.fail("get", EngineFailure("disk"))
+    items.copy(CopyForm.TEXT)
+    await settled(items, until)
+    assert items.banner.sentence == "The engine failed: disk."
+    assert items.copy_cancel_button.isHidden()
+    assert clipboard() == "before"
+    await items.aclose()
+
+
+async def test_more_than_a_clipboard_takes_is_refused(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(item_copies, "MAX_COPIED_CHARS", 100)
+    items = await listed(qtbot, until, await many(30))
+    QGuiApplication.clipboard().setText("before")
+    items.select_all()
+    items.copy(CopyForm.TEXT)
+    await settled(items, until)
+    assert items.banner.sentence.endswith("that is too much for the clipboard; export it to a file.")
+    assert clipboard() == "before"
+    await items.aclose()
+
+
+async def test_selected_rows_are_pulled_out_as_a_file(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = await listed(qtbot, until, await filled([*ITEMS, *(learning(f"learning {at}") for at in range(5))]))
+    pulled: list[Path] = []
+    monkeypatch.setattr(items.copies, "pull", pulled.append)
+
+    class Pointer:
+        @staticmethod
+        def mouseButtons() -> Qt.MouseButton:
+            return Qt.MouseButton.LeftButton
+
+    monkeypatch.setattr(item_copies, "QGuiApplication", Pointer)
+    click(qtbot, items, 0)
+    click(qtbot, items, 1, SHIFT)
+    start = items.view.visualRect(items.model.index(1, Column.TEXT)).center()
+    viewport = items.view.viewport()
+    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    for step in (10, 60):
+        qtbot.mouseMove(viewport, start + type(start)(step, 0))
+    await until(lambda: pulled)
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=start)
+    assert pulled[0].name == "2 items.jsonl"
+    lines = pulled[0].read_text("utf-8").splitlines()
+    assert [parse_item(line) for line in lines] == ITEMS
+    monkeypatch.setattr("explorer.ui.items.MAX_DRAGGED", 1)
+    items.view.drag_wanted.emit()
+    assert items.banner.sentence.startswith("More than 1 items cannot be pulled out")
+    await items.aclose()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("late fees: never/ever?", "late fees_ never_ever.jsonl"), ("..", "learning.jsonl"), ("退款", "退款.jsonl")],
+)
+def test_a_file_is_named_so_that_every_system_takes_it(text: str, name: str) -> None:
+    item = learning(text)
+    assert item_copies.file_name(Hit.of_item(item.fingerprint(), item)) == name
+
+
+PULL = """
+import os, sys
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+from pathlib import Path
+from PySide6.QtGui import QDrag
+from PySide6.QtWidgets import QApplication, QWidget
+from explorer.ui import item_copies
+from explorer.ui.jobs import Jobs
+
+class Drag(QDrag):
+    def exec(self, actions):
+        print(self.mimeData().urls()[0].fileName())
+
+item_copies.QDrag = Drag
+app = QApplication([])
+view = QWidget()
+copies = item_copies.Copies(view, Jobs(view))
+for _ in range(3):
+    copies.pull(Path("/tmp/2 items.jsonl"))
+app.processEvents()
+"""
+
+
+def test_a_program_that_pulled_files_out_ends_well() -> None:
+    ended = subprocess.run([sys.executable, "-c", PULL], capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "2 items.jsonl\n" * 3
+
+
+async def test_the_menu_of_a_row_offers_the_copies(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until, await many(3))
+    rect = items.view.visualRect(items.model.index(1, Column.TEXT))
+    items.view.customContextMenuRequested.emit(rect.center())
+    menu = next(one for one in items.findChildren(QMenu) if one.isVisible())
+    words = [action.text() for action in menu.actions() if action.text()]
+    assert words == ["Copy text", "Copy as Markdown", "Copy as JSON", "Copy id", "Select all"]
+    menu.close()
+    await items.aclose()
+
+
+async def test_a_refresh_keeps_what_is_selected(qtbot: QtBot, until: Until) -> None:
+    engine = await many(30)
+    items = await listed(qtbot, until, engine)
+    click(qtbot, items, 2)
+    click(qtbot, items, 5, CTRL)
+    await engine.store(learning("another"))
+    items.refresh()
+    await settled(items, until)
+    assert [hit.text[-1] for hit in items.selected_hits()] == ["2", "5"]
+    items.select_all()
+    items.refresh()
+    await settled(items, until)
+    assert selected(items) == "31 selected, all that match"
+    items.show_filter(MetaFilter(), "learning")
+    await settled(items, until)
+    assert len(items.selected_hits()) == 1  # the current one alone
+    await items.aclose()
