@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyleOptionHeader, QWidget
 
 from explorer.ui.models.item_model import Column, ItemModel
@@ -26,6 +26,10 @@ class ItemHead(QHeaderView):
         """Whether pressing the head of a column sorts by it."""
         model = self.model()
         return isinstance(model, ItemModel) and model.can_sort(Column(section))
+
+    def setSelectionModel(self, selectionModel: QItemSelectionModel) -> None:
+        # One of its own, always empty: a head asks of each section whether all its rows are selected, row by row.
+        super().setSelectionModel(QItemSelectionModel(selectionModel.model(), self))
 
     def initStyleOptionForIndex(self, option: QStyleOptionHeader, logicalIndex: int) -> None:
         super().initStyleOptionForIndex(option, logicalIndex)

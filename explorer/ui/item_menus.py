@@ -109,6 +109,7 @@ class SortButton(_MenuButton):
         if self._model.can_sort(Column.OBSERVED):
             other = ListOrder(by=self._order.by, descending=not self._order.descending)
             menu.addAction("Reverse").triggered.connect(lambda: self.order_wanted.emit(other))
+            menu.addSeparator()
         for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.LENGTH):
             action = menu.addAction(f"By {NAMES[column].lower()}")
             action.setEnabled(False)

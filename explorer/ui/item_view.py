@@ -377,7 +377,7 @@ class ItemDelegate(QStyledItemDelegate):
         cell = option.rect.adjusted(PAD, 0, -PAD, 0)
         hit = model.held(index.row())
         if hit is None:
-            self._draw_blank(painter, cell, model, index.row(), column)
+            self._draw_blank(painter, cell, model, index.row(), column, "raised" if selected else "idle")
             return
         match column:
             case Column.KIND:
@@ -403,7 +403,9 @@ class ItemDelegate(QStyledItemDelegate):
                     bar = QRect(cell.left(), option.rect.bottom() - BAR_UP, cell.width(), BAR)
                     draw_bar(painter, bar, max(0.0, hit.score) / model.top_score, track_token=None)
 
-    def _draw_blank(self, painter: QPainter, cell: QRect, model: ItemModel, row: int, column: Column) -> None:
+    def _draw_blank(
+        self, painter: QPainter, cell: QRect, model: ItemModel, row: int, column: Column, ground: str
+    ) -> None:
         """A row that is not held: what is to come, or that it is gone."""
         if model.is_gone(row):
             if column is Column.TEXT:
@@ -413,7 +415,7 @@ class ItemDelegate(QStyledItemDelegate):
             return
         share = SKELETON_ROWS[row % len(SKELETON_ROWS)] if column is Column.TEXT else 1.0
         bar = QRect(cell.left(), cell.center().y() - 4, round(cell.width() * share), 9)
-        fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, "idle")
+        fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, ground)
 
     def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
         colors = theme()

@@ -635,6 +635,7 @@ class ItemList(QWidget):
         self._is_replacing = False
         if was_all:
             self.select_all()
+        self._show_count()  # told only now: whoever hears of it may choose among the rows
         self._show_selected()
         self._ask_rows()
 
@@ -998,7 +999,8 @@ class ItemList(QWidget):
         running = self._counted_so_far is not None
         self.count_all_button.setVisible((cut is not None or running) and not self.model.is_stale)
         self.count_all_button.setText("Stop counting" if running else "Count all")
-        if settled is not None and not self._counting and not running and not self.model.is_stale:
+        is_settled = not (self._counting or running or self._is_replacing or self.model.is_stale)
+        if settled is not None and is_settled:
             self._announce(settled)
 
     def _settled_count(self) -> Count | None:

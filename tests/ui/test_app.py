@@ -54,7 +54,7 @@ def is_idle(program: Program) -> bool:
 
 
 def rows(program: Program) -> int:
-    return program.window.items.model.rowCount()
+    return program.window.items.model.held_count
 
 
 def dialog_of(kind: type[T]) -> T | None:

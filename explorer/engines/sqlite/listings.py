@@ -15,7 +15,7 @@ from explorer.engines.sqlite.columns import Columns, Rows
 from explorer.engines.sqlite.fields import MISSING, UNDATED, Field
 from explorer.engines.sqlite.filters import Selection
 from explorer.engines.sqlite.order import NewestFirst
-from explorer.engines.sqlite.segments import Array
+from explorer.engines.sqlite.segments import Array, smallest_type
 
 _KEPT = 4
 _FIELDS = {
@@ -85,7 +85,7 @@ class Listings:
         ranks = self._ranks(conn, field, codes)
         if order.descending:
             ranks = ranks.max(initial=0) - ranks
-        keys = ranks[codes]
+        keys = ranks.astype(smallest_type(len(ranks)))[codes]  # two bytes are sorted ten times faster than eight
         keys[codes == MISSING] = len(ranks)
         ordered: Rows = rows[np.argsort(keys, kind="stable")]
         return ordered
