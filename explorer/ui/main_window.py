@@ -344,10 +344,12 @@ class MainWindow(QMainWindow):
         self.jobs_button = QPushButton()
         self.jobs_button.setObjectName("jobsButton")
         self.jobs_button.setProperty("kind", "link")
+        self.jobs_button.setProperty("textRole", "smallMedium")
         self.jobs_button.setToolTip("What runs, and how the last jobs went")
         self.job_cancel_button = QPushButton("Cancel")
         self.job_cancel_button.setObjectName("jobCancelButton")
         self.job_cancel_button.setProperty("kind", "link")
+        self.job_cancel_button.setProperty("textRole", "smallMedium")
         self.job_cancel_button.setAccessibleName("Cancel the running work")
         self.zone_label = _plain_label()
         self.zone_label.setText(f"Times in {zone_words(self._zone)}")
@@ -504,12 +506,12 @@ class MainWindow(QMainWindow):
         self._engine, self._name, self._health = engine, name, None
         self.error_banner.clear()
         self.read_label.clear()
-        self.recent.clear()
         self.views.open(key if engine is not None else "")
         current = self.items.current_hit() if keeps_view else None
         self._wanted_id = current.id if current is not None else None
         if not keeps_view:
             self.trail = Trail(View())
+            self.recent.clear()
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
