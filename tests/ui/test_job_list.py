@@ -200,6 +200,24 @@ async def test_a_slow_read_becomes_a_job(
         assert not window.items.busy_line.is_shown
 
 
+async def test_counting_all_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        window = program.window
+        window.job_list.clear_finished()
+        engine.hold("list_preview")
+        window.items.count_all_button.click()
+        await until(lambda: window.job_list.running)
+        job = window.job_list.running[0]
+        assert job.title == "Counting all of the list"
+        assert job.cancel is not None
+        job.cancel()
+        await until(lambda: job.state is State.CANCELLED)
+        assert window.items.count_all_button.text() == "Count all"
+
+
 async def test_what_is_quick_is_no_job(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with working(qtbot, tmp_path, until) as (program, _):
         program.window.job_list.clear_finished()
