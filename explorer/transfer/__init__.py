@@ -5,7 +5,7 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl
+from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
@@ -18,6 +18,7 @@ __all__ = [
     "ImportProgress",
     "copied",
     "export_jsonl",
+    "export_named",
     "import_jsonl",
     "open_source",
     "sandbox_roots",

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -17,6 +17,7 @@ from typing import BinaryIO, Protocol
 from explorer.contract import (
     EngineFailure,
     ExportPage,
+    GetRequest,
     ItemId,
     ListRequest,
     MemoryEngine,
@@ -24,6 +25,7 @@ from explorer.contract import (
     Reach,
     dump_item,
 )
+from explorer.contract.query import MAX_GET_IDS
 from explorer.engines.os_errors import why
 from explorer.transfer.errors import FileError
 from explorer.transfer.lines import write_all
@@ -61,8 +63,29 @@ async def export_jsonl(
     Raises Unsupported where the engine does not export, before anything is written; FileError for the file;
     EngineFailure for an engine that pages in a circle; and the engine's own errors.
     """
-    filter = filter or MetaFilter()
-    pages = _pages(engine, filter, sandboxes, page_size)
+    pages = _pages(engine, filter or MetaFilter(), sandboxes, page_size)
+    async with contextlib.aclosing(_write(pages, target, overwrite)) as steps:
+        async for step in steps:
+            yield step
+
+
+async def export_named(
+    engine: MemoryEngine,
+    target: str | Path | BinaryIO,
+    ids: Sequence[ItemId],
+    reach: Reach | None = None,
+    *,
+    overwrite: bool = False,
+) -> AsyncGenerator[ExportProgress, None]:
+    """As `export_jsonl`, but the items named, in their order; those that are no longer there count as incomplete."""
+    async with contextlib.aclosing(_write(_named(engine, ids, reach), target, overwrite)) as steps:
+        async for step in steps:
+            yield step
+
+
+async def _write(
+    pages: AsyncGenerator[ExportPage, None], target: str | Path | BinaryIO, overwrite: bool
+) -> AsyncGenerator[ExportProgress, None]:
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(contextlib.aclosing(pages))
         # The first page comes before the file: an engine that refuses leaves nothing behind.
@@ -87,6 +110,14 @@ async def export_jsonl(
             page = await anext(pages, None)
         await asyncio.to_thread(sink.finish)
         yield ExportProgress(written, size, is_done=True)
+
+
+async def _named(engine: MemoryEngine, ids: Sequence[ItemId], reach: Reach | None) -> AsyncGenerator[ExportPage, None]:
+    for start in range(0, len(ids), MAX_GET_IDS):
+        batch = list(ids[start : start + MAX_GET_IDS])
+        found = await engine.get_items(GetRequest(ids=batch, reach=reach))
+        missing = set(batch) - {each.id for each in found}
+        yield ExportPage(items=found, incomplete=[id for id in batch if id in missing])
 
 
 async def _pages(

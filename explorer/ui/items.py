@@ -98,8 +98,10 @@ _HIDDEN_FIRST = frozenset({Column.AGENT, Column.SOURCE, Column.TAGS, Column.LENG
 
 
 class ItemList(QWidget):
-    """Rows by page, the number of matches, and which emptiness it is when there are none.
+    """Rows, the number of matches, and which emptiness it is when there are none.
 
+    Where the engine serves any place of a listing, the rows span all that match, and are read where they are looked
+    at; else they come by page. Selecting all means the filter, not the rows that are there.
     Old rows stay until new ones are here; when those cannot be had they are marked with the time they were read.
     """
 
@@ -111,6 +113,7 @@ class ItemList(QWidget):
     current_left = Signal(bool)  # the current item is no longer among the rows; False: it is again
     edit_connection_wanted = Signal()
     import_wanted = Signal()
+    export_wanted = Signal()  # of what is selected
     refresh_wanted = Signal()
     failed = Signal(object)  # an exception
     busy_changed = Signal(bool)
@@ -200,10 +203,13 @@ class ItemList(QWidget):
         self.select_all_button = QPushButton()
         self.select_all_button.setObjectName("selectAllButton")
         self.select_all_button.setProperty("kind", "link")
-        self.copied_label = QLabel()
+        self.export_button = QPushButton("Export…")
+        self.export_button.setObjectName("exportSelectedButton")
+        self.export_button.setAccessibleName("Export what is selected")
+        self.copied_label = _AsideLabel()
         self.copied_label.setObjectName("copiedLabel")
         self.copied_label.setTextFormat(Qt.TextFormat.PlainText)
-        self.copied_label.setProperty("tone", "text2")
+        self.copied_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.copy_cancel_button = QPushButton("Cancel")
         self.copy_cancel_button.setObjectName("copyCancelButton")
         self.copy_cancel_button.setProperty("kind", "link")
@@ -231,12 +237,13 @@ class ItemList(QWidget):
         row.setSpacing(8)
         row.addWidget(self.selected_label)
         row.addWidget(self.select_all_button)
-        row.addWidget(self.copied_label)
+        row.addWidget(self.copied_label, 1)
         row.addWidget(self.copy_cancel_button)
         row.addWidget(self.stopped_label, 1)
         row.addWidget(self.go_on_button)
         row.addWidget(self.loaded_label)
         row.addWidget(self.load_more_button)
+        row.addWidget(self.export_button)
 
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -279,6 +286,7 @@ class ItemList(QWidget):
         self.columns_button.shown_wanted.connect(self._on_columns_button_shown_wanted)
         self.columns_button.reset_wanted.connect(self._on_columns_button_reset_wanted)
         self.select_all_button.clicked.connect(self._on_select_all_button_clicked)
+        self.export_button.clicked.connect(self.export_wanted)
         self.copy_cancel_button.clicked.connect(self.copies.cancel)
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.news_button.clicked.connect(self.refresh_wanted)
@@ -1054,6 +1062,7 @@ class ItemList(QWidget):
         self.foot.setVisible(rows > 0)
         self._show_selected()
         self.stopped_label.setText(self.model.stopped)
+        self.stopped_label.setVisible(bool(self.model.stopped))
         self.go_on_button.setVisible(self.model.can_go_on)
         is_search = self._shown_ask is not None and self._shown_ask.is_search
         self.load_more_button.setVisible(
@@ -1119,6 +1128,7 @@ class ItemList(QWidget):
         count, settled = self.selected_count, self._settled_count()
         words = f"{count} selected" if count != NONE else ""
         self.selected_label.setText(f"{words}, all that match" if self._is_all_selected else words)
+        self.export_button.setVisible(count != NONE)
         is_search = self._shown_ask is None or self._shown_ask.is_search
         self.select_all_button.setText(f"Select all {settled}" if settled is not None else "Select all")
         self.select_all_button.setVisible(
@@ -1170,8 +1180,7 @@ class ItemList(QWidget):
         self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
 
     def _on_copies_said(self, words: str) -> None:
-        self.copied_label.setText(words)
-        self.copied_label.setVisible(bool(words))
+        self.copied_label.say(words)
         self.copy_cancel_button.setVisible(words.startswith("Copying"))
 
     def _on_view_drag_wanted(self) -> None:
@@ -1221,6 +1230,7 @@ class ItemList(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(list(self.copies.actions.values()))
+        menu.addAction("Export…").triggered.connect(self.export_wanted)
         menu.addSeparator()
         menu.addAction("Select all").triggered.connect(self.select_all)
         menu.popup(self.view.viewport().mapToGlobal(at))

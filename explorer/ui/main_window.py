@@ -91,6 +91,7 @@ class MainWindow(QMainWindow):
     read_only_wanted = Signal(bool)
     import_wanted = Signal()
     export_wanted = Signal()
+    export_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
     quit_wanted = Signal()
     new_window_wanted = Signal()
@@ -400,6 +401,7 @@ class MainWindow(QMainWindow):
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
+        self.items.export_wanted.connect(self.export_selected_wanted)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
@@ -461,6 +463,7 @@ class MainWindow(QMainWindow):
             self.items.view,
             self.items.select_all_button,
             self.items.copy_cancel_button,
+            self.items.export_button,
             *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
             self.viewer.similar_button,
             self.viewer.copy_button,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from explorer.transfer import (
     FileError,
     ImportProgress,
     export_jsonl,
+    export_named,
     import_jsonl,
     sandbox_roots,
 )
@@ -45,6 +46,7 @@ class Transfers:
         self.jobs = Jobs(window)
         window.import_wanted.connect(self._on_window_import_wanted)
         window.export_wanted.connect(self._on_window_export_wanted)
+        window.export_selected_wanted.connect(self._on_window_export_selected_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
     async def aclose(self) -> None:
@@ -65,6 +67,15 @@ class Transfers:
         if engine is not None:
             filter = self.window.trail.current.filter
             self._start(lambda lane: self._export(lane, engine, filter))
+
+    def _on_window_export_selected_wanted(self) -> None:
+        engine, filter = self.window.engine, self.window.items.selected_filter
+        if engine is None:
+            return
+        if filter is not None:
+            self._start(lambda lane: self._export(lane, engine, filter))
+        else:
+            self._start(lambda lane: self._export_selected(lane, engine))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
@@ -146,32 +157,51 @@ class Transfers:
 
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
         left_out = sum(count for _, count in await sandbox_roots(engine, filter))
-        path = await self._choose(
-            "Export what the filter admits to a JSON Lines file",
-            ["JSON Lines (*.jsonl *.ndjson)"],
-            to_save="memory.jsonl",
-        )
+        path = await self._choose_target("Export what the filter admits to a JSON Lines file")
+        if path is not None:
+            export = partial(export_jsonl, engine, path, filter, overwrite=True)
+            await self._write(lane, engine, path, export, left_out)
+
+    async def _export_selected(self, lane: str, engine: MemoryEngine) -> None:
+        reach = self.window.trail.current.filter.reach
+        async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+            ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
+        path = await self._choose_target(f"Export {text.counted(len(ids), 'selected item')} to a JSON Lines file")
+        if path is not None:
+            export = partial(export_named, engine, path, ids, reach, overwrite=True)
+            await self._write(lane, engine, path, export)
+
+    async def _choose_target(self, title: str) -> Path | None:
+        """A file to write, which may take the place of one that is there."""
+        path = await self._choose(title, ["JSON Lines (*.jsonl *.ndjson)"], to_save="memory.jsonl")
         if path is None:
-            return
+            return None
         if self.memory_path is not None and await asyncio.to_thread(_is_one_file, path, self.memory_path):
             raise FileError(f"{path} is the memory that is open; choose another name")
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
             self.window, f"{text.shown(path.name)} is there already", "The export takes its place.", "Replace it"
         ):
-            return
-        await self._write(lane, engine, filter, path, left_out)
+            return None
+        return path
 
-    async def _write(self, lane: str, engine: MemoryEngine, filter: MetaFilter, path: Path, left_out: int) -> None:
+    async def _write(
+        self,
+        lane: str,
+        engine: MemoryEngine,
+        path: Path,
+        export: Callable[[], AsyncGenerator[ExportProgress, None]],
+        left_out: int = 0,
+    ) -> None:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(f"Export to {name}", lambda: self.jobs.cancel(lane))
         again = self._if_open(
-            engine, partial(self._start, lambda lane: self._write(lane, engine, filter, path, left_out))
+            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, left_out))
         )
         incomplete: list[str] = []
         done = ExportProgress()
         try:
-            async with contextlib.aclosing(export_jsonl(engine, path, filter, overwrite=True)) as steps:
+            async with contextlib.aclosing(export()) as steps:
                 async for done in steps:
                     incomplete += done.incomplete
                     jobs.step(job, text.counted(done.written, "item"))

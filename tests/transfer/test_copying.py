@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from explorer.contract import ExportPage, ForgetTarget, Hit, ListRequest, MemoryEngine, Unsupported, dump_item
+from explorer.contract import (
+    ExportPage,
+    ForgetTarget,
+    Hit,
+    ListRequest,
+    MemoryEngine,
+    Unsupported,
+    dump_item,
+    parse_item,
+)
 from explorer.contract.query import MAX_GET_IDS
 from explorer.contract.reference import ReferenceEngine
-from explorer.transfer import CopyForm, copied
+from explorer.transfer import CopyForm, copied, export_named
 from tests.fakes import filled, learning
 
 
@@ -29,6 +40,17 @@ async def test_what_was_removed_is_copied_as_it_was_read_and_left_out_of_json() 
     assert await copied(engine, hits, CopyForm.TEXT) == ["item 0", "item 1", "item 2"]
     assert await copied(engine, hits, CopyForm.ID) == [hit.id for hit in hits]
     assert len(await copied(engine, hits, CopyForm.JSON)) == 2
+
+
+async def test_the_items_named_are_exported_and_the_gone_ones_told(tmp_path: Path) -> None:
+    engine, hits = await some(MAX_GET_IDS + 5)
+    await engine.forget(ForgetTarget(ids=[hits[3].id]))
+    target = tmp_path / "some.jsonl"
+    steps = [step async for step in export_named(engine, target, [hit.id for hit in reversed(hits)])]
+    texts = [parse_item(line).render_text() for line in target.read_text("utf-8").splitlines()]
+    assert texts == [hit.text for hit in reversed(hits) if hit is not hits[3]]
+    assert [id for step in steps for id in step.incomplete] == [hits[3].id]
+    assert (steps[-1].is_done, steps[-1].written) == (True, len(texts))
 
 
 async def test_json_needs_an_engine_that_exports() -> None:

@@ -187,6 +187,29 @@ async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: P
         assert str(out) in program.window.error_banner.sentence
 
 
+async def test_what_is_selected_can_be_exported(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two", "three")
+    out = tmp_path / "out.jsonl"
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        items = program.window.items
+        items.view.setCurrentIndex(items.model.index(0, 1))
+        qtbot.keyClick(items.view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        wanted = [dump_item(learning(hit.text)) for hit in items.selected_hits()]
+        button = QAction()
+        button.triggered.connect(items.export_button.click)
+        await choose(qtbot, until, button, out)
+        await until(lambda: is_idle(program) and out.exists())
+        assert out.read_text().splitlines() == wanted
+        assert len(wanted) == 2
+        assert "2 items" in program.window.error_banner.sentence
+        items.select_all()
+        await choose(qtbot, until, button, tmp_path / "all.jsonl")
+        await until(lambda: is_idle(program) and (tmp_path / "all.jsonl").exists())
+        assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 3
+
+
 async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     path = await memory(tmp_path / "a.db", "one")
     lines = tmp_path / "items.jsonl"

@@ -27,6 +27,7 @@ DOWN = "\u2193"  # before the name of the column by which the rows go down
 UP = "\u2191"
 _TIP_CHARS = 600
 _TAGS_SHOWN = 20
+_SMALL_SCORE = 0.1  # where the best one is below it, two digits would make most scores look alike
 _NO_INDEX = QModelIndex()
 _FLAGS = (
     Qt.ItemFlag.ItemIsEnabled
@@ -364,8 +365,8 @@ class ItemModel(QAbstractTableModel):
             if hit.id not in self._rows:
                 self._rows[hit.id] = len(self._rows)
                 fresh.append(hit)
-                self._widest_score = max(self._widest_score, _score(hit), key=len)
                 self._top_score = max(self._top_score, hit.score)
+                self._widest_score = max(self._widest_score, self._score(hit), key=len)
         self._explained.update((each.hit.id, each) for each in page.explained)
         self._profile = page.profile or self._profile
         self._empty_pages = 0 if fresh else self._empty_pages + 1
@@ -502,7 +503,7 @@ class ItemModel(QAbstractTableModel):
             case Column.CONFIDENCE:
                 return "" if hit.confidence is None else confidence(hit.confidence)
             case Column.SCORE:
-                return _score(hit)
+                return self._score(hit)
 
     def _tip(self, hit: Hit, column: Column) -> str | None:
         match column:
@@ -529,6 +530,10 @@ class ItemModel(QAbstractTableModel):
             case _:
                 return None
 
+    def _score(self, hit: Hit) -> str:
+        digits = 3 if 0 < self._top_score < _SMALL_SCORE else 2
+        return f"{hit.score:.{digits}f}"
+
     def _score_tip(self, hit: Hit) -> str:
         """The score and what it is made of."""
         explained = self._explained.get(hit.id)
@@ -552,7 +557,3 @@ class ItemModel(QAbstractTableModel):
 def _date_key(hit: Hit) -> tuple[bool, Timestamp | None]:
     """By it, items without a date come last where the newest come first."""
     return hit.meta.observed_at is not None, hit.meta.observed_at
-
-
-def _score(hit: Hit) -> str:
-    return f"{hit.score:.2f}"

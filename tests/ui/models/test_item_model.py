@@ -263,3 +263,14 @@ def test_one_line_for_each_kind(model: ItemModel, one: Hit, title: str, rest: st
     model.show_first(Page([one], None))
     parts = model.headline(0)
     assert (parts.title, parts.rest) == (title, rest)
+
+
+def test_small_scores_have_a_digit_more(model: ItemModel) -> None:
+    def scored(*scores: float) -> list[str]:
+        hits = [hit(str(at)).model_copy(update={"score": score}) for at, score in enumerate(scores)]
+        model.show_first(Page(hits, None))
+        return [model.data(model.index(row, Column.SCORE)) for row in range(len(scores))]
+
+    assert scored(0.9123, 0.0141) == ["0.91", "0.01"]
+    assert scored(0.0149, 0.0141) == ["0.015", "0.014"]
+    assert scored(0.0) == ["0.00"]
