@@ -44,6 +44,7 @@ class Job:
         self.words = ""
         self.details = ""
         self.retry: Callable[[], object] | None = None
+        self.is_stopped = False  # by a person
         self.began_at = datetime.now(UTC)
         self._began_s = time.monotonic()
         self._ended_s: float | None = None
@@ -52,6 +53,12 @@ class Job:
     def elapsed_s(self) -> float:
         """How long it has been running, or ran."""
         return (time.monotonic() if self._ended_s is None else self._ended_s) - self._began_s
+
+    def stop(self) -> None:
+        """Cancel it, where that is possible."""
+        if self.cancel is not None:
+            self.is_stopped = True
+            self.cancel()
 
 
 class JobList(QObject):
@@ -117,8 +124,7 @@ class JobList(QObject):
     async def end_holding(self) -> None:
         """Cancel what must not be lost unasked, once it was asked, and wait until each has ended."""
         for job in self.holding:
-            if job.cancel is not None:
-                job.cancel()
+            job.stop()
         while self.holding:
             self._ended.clear()
             await self._ended.wait()
@@ -198,7 +204,10 @@ class JobList(QObject):
         if error is None:
             self.end(job, State.DONE, job.words or "Done.")
         elif isinstance(error, asyncio.CancelledError):
-            self.end(job, State.CANCELLED, "Cancelled, or no longer needed.")
+            self.end(job, State.CANCELLED, "Cancelled.")
+            if not job.is_stopped and job in self._jobs:  # nobody wants to know what the next question made needless
+                self._jobs.remove(job)
+                self.changed.emit()
         else:
             self.end(job, State.FAILED, news.sentence(error), news.details(error))
 

@@ -157,7 +157,7 @@ class JobRow(QFrame):
         row.addWidget(self.icon, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(column, 1)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.cancel_button.clicked.connect(self._on_cancel_button_clicked)
+        self.cancel_button.clicked.connect(job.stop)
         self.retry_button.clicked.connect(self._on_retry_button_clicked)
         self.details_button.toggled.connect(self.details.setVisible)
 
@@ -190,10 +190,6 @@ class JobRow(QFrame):
         button.setAutoDefault(False)
         button.setAccessibleName(f"{words}: {self._job.title}")
         return button
-
-    def _on_cancel_button_clicked(self) -> None:
-        if self._job.cancel is not None:
-            self._job.cancel()
 
     def _on_retry_button_clicked(self) -> None:
         retry, self._job.retry = self._job.retry, None  # once: a second press must not begin a second one

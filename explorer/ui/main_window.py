@@ -817,8 +817,7 @@ class MainWindow(QMainWindow):
 
     def _on_job_cancel_button_clicked(self) -> None:
         for job in self.job_list.running:
-            if job.cancel is not None:
-                job.cancel()
+            job.stop()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane == "health" and isinstance(error, TinyMemoryError):

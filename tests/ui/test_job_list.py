@@ -200,6 +200,21 @@ async def test_a_slow_read_becomes_a_job(
         assert not window.items.busy_line.is_shown
 
 
+async def test_a_read_that_became_needless_leaves_no_trace(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        window = program.window
+        gate = engine.hold("get_items")
+        window.refresh()
+        await until(lambda: [job.title for job in window.job_list.running] == ["Reading the item"])
+        window.viewer.show_hit(None)
+        await until(lambda: not window.job_list.running)
+        assert "Reading the item" not in [job.title for job in window.job_list.jobs]
+        gate.open()
+
+
 async def test_counting_all_is_a_job(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,8 +227,7 @@ async def test_counting_all_is_a_job(
         await until(lambda: window.job_list.running)
         job = window.job_list.running[0]
         assert job.title == "Counting all of the list"
-        assert job.cancel is not None
-        job.cancel()
+        job.stop()
         await until(lambda: job.state is State.CANCELLED)
         assert window.items.count_all_button.text() == "Count all"
 

@@ -76,7 +76,7 @@ class NameDialog(QDialog):
         self.said_label.setText(
             "A view has this name already; the new one takes its place."
             if is_taken
-            else "It keeps the filter, the search, the columns and the layout."
+            else "It keeps the filter, the search, the columns, the order and the layout."
         )
 
 
