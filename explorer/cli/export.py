@@ -13,7 +13,7 @@ from typing import BinaryIO
 from explorer.cli.options import filter_flags, filter_of, opened
 from explorer.cli.output import Console, plural, size_text, tell, visible
 from explorer.contract import ConfigError
-from explorer.transfer import ExportProgress, FileError, export_jsonl, sandbox_roots
+from explorer.transfer import ExportProgress, FileError, export_jsonl, refuse_memory, sandbox_roots
 
 HELP = "write the items of a memory into a JSONL file"
 DESCRIPTION = """\
@@ -84,13 +84,6 @@ def _place(path: str) -> str:
 
 def _refuse(target: Path, database: str | None, force: bool) -> None:
     """Raise where the export would overwrite a file that was not meant, above all the memory itself."""
-    if not os.path.isfile(target):  # not the Path's own, which fails for a name that is too long
-        return
-    if database is not None and os.path.exists(database):
-        if os.path.samefile(target, database):
-            raise ConfigError(f"{target} is the memory itself; choose another name for the export")
-        log_names = [os.path.realpath(database) + suffix for suffix in ("-wal", "-shm", "-journal")]
-        if any(os.path.exists(name) and os.path.samefile(target, name) for name in log_names):
-            raise ConfigError(f"{target} belongs to the memory itself; choose another name for the export")
-    if not force:
+    refuse_memory(target, database)
+    if os.path.isfile(target) and not force:  # not the Path's own, which fails for a name that is too long
         raise FileError(f"{target} is there already; choose another name, or add --force to overwrite it")

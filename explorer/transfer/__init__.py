@@ -5,7 +5,7 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named
+from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import sandbox_roots
 
@@ -21,5 +21,6 @@ __all__ = [
     "export_named",
     "import_jsonl",
     "open_source",
+    "refuse_memory",
     "sandbox_roots",
 ]

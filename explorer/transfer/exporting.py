@@ -47,6 +47,18 @@ class ExportProgress:
     """Whether the file is there, whole."""
 
 
+def refuse_memory(target: str | Path, database: str | None) -> None:
+    """Raise FileError where an export to `target` would take the place of the memory file, or of one that SQLite keeps
+    beside it, there or not: what it finds there it takes for its log."""
+    if database is None:
+        return
+    memory, path = os.path.realpath(database), os.path.realpath(target)
+    if path == memory or (os.path.exists(path) and os.path.exists(memory) and os.path.samefile(path, memory)):
+        raise FileError(f"{target} is the memory itself; choose another name for the export")
+    if path in {memory + suffix for suffix in ("-wal", "-shm", "-journal")}:
+        raise FileError(f"{target} belongs to the memory itself; choose another name for the export")
+
+
 async def export_jsonl(
     engine: MemoryEngine,
     target: str | Path | BinaryIO,

@@ -506,9 +506,13 @@ class ItemList(QWidget):
         return self._current_place is not None and self.model.listing is not None
 
     def select_id(self, id: ItemId) -> bool:
-        """Make the row of an item the current one; False where it is not loaded."""
+        """Make the row of an item the current one; False where it is not loaded.
+
+        Where any place can be asked for, it is then looked for, and its row made the current one once it is found.
+        """
         row = self.model.row_of(id)
         if row is None:
+            self._look_for(id)
             return False
         self.view.setCurrentIndex(self.model.index(row, Column.TEXT))
         return True
@@ -527,7 +531,7 @@ class ItemList(QWidget):
         if engine is None:
             self._show_nothing_open()
             return
-        for lane in ("page", "rows", "why", "kinds", "all"):
+        for lane in ("page", "rows", "place", "why", "kinds", "all"):
             self.jobs.cancel(lane)
         ask = self._ask
         self._counting = not ask.is_search and not self._is_by_place(ask)
@@ -652,10 +656,29 @@ class ItemList(QWidget):
             return
         if not had_current:  # a viewer that is empty at the start tells nothing
             self.view.setCurrentIndex(self.model.index(0, Column.TEXT))
-        elif self._current_id is not None and not self.select_id(self._current_id) and self._current_place is not None:
+        elif self._current_place is not None:
             self.view.setCurrentIndex(self.model.index(self._current_place, Column.TEXT))
+        elif self._current_id is not None and self.model.row_of(self._current_id) is not None:
+            self.select_id(self._current_id)
 
     # Rows by place
+
+    def _look_for(self, id: ItemId) -> None:
+        engine, ask, listing = self._engine, self._shown_ask, self.model.listing
+        if engine is None or ask is None or listing is None:
+            return
+        order = self._listed_order(engine)
+        req = SpanRequest(filter=ask.filter, order=order, offset=0, limit=1, listing=listing, place_of=id)
+
+        current = self._current_id
+
+        def on_place(span: Span) -> None:
+            is_awaited = self._current_id == current  # nothing else was chosen meanwhile
+            if is_awaited and span.listing == self.model.listing and span.place is not None:
+                self.view.setCurrentIndex(self.model.index(span.place, Column.TEXT))
+                self._ask_rows()
+
+        self.jobs.start("place", engine.list_span(req), on_place)
 
     def _on_scrolled(self) -> None:
         self._kinds_timer.start()
@@ -810,8 +833,8 @@ class ItemList(QWidget):
     # Failing
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        if lane == "kinds":
-            log.info("learning kinds: %s", error)  # a pill less: nothing that a person has to know
+        if lane in ("kinds", "place"):
+            log.info("%s: %s", lane, error)  # a pill less, or a row not gone to: nothing that a person has to know
             return
         if lane in ("count", "stored", "all"):
             self._counting, self._counted_so_far = False, None

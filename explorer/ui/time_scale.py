@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
-from enum import IntEnum
 from itertools import pairwise
 
 from explorer.contract import Histogram, Timestamp, TimeUnit
@@ -16,22 +15,18 @@ from explorer.ui.text import MONTHS
 YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
 
 
-class Rank(IntEnum):
-    """Which label goes first where there is no room for all."""
-
-    YEAR = 0
-    FIRST = 1
-    OTHER = 2
+_MONTH_STEPS = (1, 2, 3, 4, 6, 12)
+"""Months from one label to the next, of which each begins the year."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """Words under the beginning of bar `at`, which is in `year`."""
+    """Words under the beginning of bar `at`, which is in a month (1..12) of a year."""
 
     at: int
     words: str
     year: int
-    rank: Rank
+    month: int
 
 
 @dataclass(frozen=True)
@@ -98,39 +93,40 @@ class Scale:
             month = MONTHS[day.month - 1]
             is_year = before is None or before.year != day.year
             if self.unit is TimeUnit.YEAR:
-                found.append(Label(at, str(day.year), day.year, Rank.YEAR))
+                found.append(Label(at, str(day.year), day.year, day.month))
             elif self.unit is TimeUnit.DAY:
-                rank = Rank.FIRST if before is None else Rank.OTHER
-                found.append(Label(at, f"{day.day} {month}" + (f" {day.year}" if is_year else ""), day.year, rank))
+                words = f"{day.day} {month}" + (f" {day.year}" if is_year else "")
+                found.append(Label(at, words, day.year, day.month))
             elif before is None or before.month != day.month or is_year:
-                rank = Rank.FIRST if before is None and day.month > 1 else Rank.YEAR if is_year else Rank.OTHER
-                found.append(Label(at, f"{month} {day.year}" if is_year else month, day.year, rank))
+                found.append(Label(at, f"{month} {day.year}" if is_year else month, day.year, day.month))
             before = day
         return found
 
     def labels_for(self, room: Callable[[str], float]) -> list[Label]:
-        """Those of them that stand clear of each other, each with the year it is in before it where it names none.
+        """Those of them that stand clear of each other, at even distances but for the first.
 
-        `room`: the bars that a label takes, with the gap after it.
+        The first of each year that is written names it. `room`: the bars that a label takes, with the gap after it.
         """
         labels = self.labels()
-        years = [label for label in labels if label.rank is Rank.YEAR]
-        if self._is_crowded(years, room):
-            widest = max(room(label.words) for label in years)
-            bars = 12 if self.unit is TimeUnit.MONTH else 1
-            step = next((step for step in YEAR_STEPS if step * bars >= widest), YEAR_STEPS[-1]) * self.years
-            return [label for label in years if label.year % step == 0]
         if self.unit is TimeUnit.DAY:
             widest = max(room(label.words) for label in labels)
             step = next((step for step in YEAR_STEPS if step >= widest), YEAR_STEPS[-1])
             return labels[::step]
-        placed: list[Label] = []
-        for rank in Rank:
-            for label in labels:
-                is_named = rank is not Rank.OTHER or any(label.year == each.year for each in placed)
-                if label.rank is rank and is_named and not self._is_crowded([*placed, label], room):
-                    placed.append(label)
-        return placed
+        if self.unit is not TimeUnit.YEAR:
+            for step in _MONTH_STEPS:
+                even = [label for label in labels[1:] if (label.month - 1) % step == 0]
+                if not self._is_crowded(even, room):
+                    first = labels[0]
+                    clear = [label for label in even if first.at + room(first.words) <= label.at]
+                    year = next((label for label in even if label.month == 1), None)
+                    if year is None or year in clear:
+                        return [first, *clear]
+                    return even[even.index(year) :]  # the first would stand too near to it
+        years = [label for label in labels if label.month == 1 or self.unit is TimeUnit.YEAR]
+        widest = max(room(label.words) for label in years)
+        bars = 12 if self.unit is TimeUnit.MONTH else 1
+        step = next((step for step in YEAR_STEPS if step * bars >= widest), YEAR_STEPS[-1]) * self.years
+        return [label for label in years if label.year % step == 0]
 
     @staticmethod
     def _is_crowded(labels: list[Label], room: Callable[[str], float]) -> bool:

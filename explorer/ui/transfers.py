@@ -17,11 +17,11 @@ from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
 from explorer.transfer import (
     BadLine,
     ExportProgress,
-    FileError,
     ImportProgress,
     export_jsonl,
     export_named,
     import_jsonl,
+    refuse_memory,
     sandbox_roots,
 )
 from explorer.ui import news, text
@@ -176,8 +176,7 @@ class Transfers:
         path = await self._choose(title, ["JSON Lines (*.jsonl *.ndjson)"], to_save="memory.jsonl")
         if path is None:
             return None
-        if self.memory_path is not None and await asyncio.to_thread(_is_one_file, path, self.memory_path):
-            raise FileError(f"{path} is the memory that is open; choose another name")
+        await asyncio.to_thread(refuse_memory, path, self.memory_path)
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
             self.window, f"{text.shown(path.name)} is there already", "The export takes its place.", "Replace it"
         ):
@@ -226,7 +225,3 @@ def _imported(done: ImportProgress) -> str:
     if done.refused:
         said += f", {text.counted(done.refused, 'line')} refused"
     return f"{said}."
-
-
-def _is_one_file(one: Path, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

@@ -249,6 +249,8 @@ def test_memory_is_not_overwritten_by_its_export(db: Path, run: Run) -> None:
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
 def test_log_of_the_memory_is_not_overwritten_by_its_export(tmp_path: Path, db: Path, run: Run, suffix: str) -> None:
     log = db.with_name(db.name + suffix)
+    assert "belongs to the memory itself" in run("export", log).err
+    assert not log.exists()
     log.write_bytes(b"")
     linked = tmp_path / "linked.db"
     linked.symlink_to(db)

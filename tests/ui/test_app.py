@@ -239,7 +239,7 @@ async def test_an_export_never_replaces_the_open_memory(qtbot: QtBot, tmp_path: 
         await until(lambda: is_idle(program))
         await choose(qtbot, until, program.window.export_action, path)
         await until(lambda: is_idle(program))
-        assert "is the memory that is open" in program.window.error_banner.sentence
+        assert "is the memory itself" in program.window.error_banner.sentence
         program.window.refresh()
         await until(lambda: is_idle(program))
         assert rows(program) == 1

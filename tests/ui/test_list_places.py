@@ -237,6 +237,20 @@ async def test_the_current_item_is_found_again_wherever_it_stands(qtbot: QtBot, 
         assert left == [True]
 
 
+async def test_an_item_is_gone_to_wherever_it_stands(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        far = (await engine.list_span(SpanRequest(offset=700, limit=1))).items[0]
+        assert far is not None
+        assert not items.select_id(far.id)  # not yet
+        await until(lambda: items.current_hit() == far)
+        await settled(items, until)
+        assert items.view.currentIndex().row() in items.view.visible_rows()
+        assert None not in seen(items)
+        assert not items.select_id(ItemId("a" * 40))
+        await settled(items, until)
+        assert items.current_hit() == far
+
+
 async def test_what_went_before_it_was_read_is_said_in_its_row(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until) as (items, engine):
         last = (await engine.list_span(SpanRequest(offset=999, limit=1))).items[0]

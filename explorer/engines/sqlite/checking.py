@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.engines.sqlite import schema
 from explorer.engines.sqlite.connection import OpenedFile, Reader
-from explorer.engines.sqlite.facts import Facts
+from explorer.engines.sqlite.facts import Facts, is_next_code
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, RECORD, SINGLE, Field
 from explorer.engines.sqlite.location import Location
@@ -205,11 +205,6 @@ class _Check:
         self._found(Trouble.LAYOUT, *names)
 
     def _check_state(self) -> None:
-        fields = dict(self._conn.execute("SELECT field, next_code FROM field"))
-        for field in Field:
-            (largest,) = self._conn.execute("SELECT max(code) FROM dict WHERE field = ?", (field,)).fetchone()
-            if fields.get(field, 0) <= (largest or 0):
-                self._found(Trouble.STATE, f"the next code of {field.name.lower()}")
         self._sealed_below = self._conn.execute("SELECT max(stop) FROM run").fetchone()[0] or 0
         try:
             state = State.read(self._conn)
@@ -220,6 +215,12 @@ class _Check:
         (last,) = self._conn.execute("SELECT max(id) FROM item").fetchone()
         if last is not None and last >= state.next_id:
             self._found(Trouble.STATE, "the next arrival number")
+        codes: dict[int, Any] = dict(self._conn.execute("SELECT field, next_code FROM field"))
+        for field in Field:
+            (largest,) = self._conn.execute("SELECT max(code) FROM dict WHERE field = ?", (field,)).fetchone()
+            code = codes.get(field, 0)
+            if not is_next_code(field, code, state) or type(largest or 0) is not int or code <= (largest or 0):
+                self._found(Trouble.STATE, f"the next code of {field.name.lower()}")
 
     def _check_items(self) -> None:
         (total,) = self._conn.execute("SELECT count(*) FROM item").fetchone()
@@ -372,7 +373,8 @@ class _Check:
         for first, stop in made.ranges:
             self._found_rows(
                 Trouble.VECTORS,
-                "SELECT id FROM vec WHERE id >= ? AND id < ? AND length(data) NOT IN (0, ?)",
+                "SELECT id FROM vec WHERE id >= ? AND id < ?"
+                " AND (typeof(data) <> 'blob' OR length(data) NOT IN (0, ?))",
                 first,
                 stop,
                 made.dims,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from explorer.engines.sqlite import segments
+from explorer.engines.sqlite import facts, segments
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, SINGLE, Field
 from explorer.engines.sqlite.schema import State
@@ -107,11 +107,10 @@ class Tags:
         self._more_rows.append(start + block.more_rows.astype(np.int64))
         self._more.append(block.more_tags)
 
-    def of(self, rows: Rows) -> list[Array]:
-        """The codes of the first tag of each row, then those of the second, and so on; 0 for none."""
-        is_asked = np.zeros(len(self.first[0]), np.bool_)
-        is_asked[rows] = True
-        further = self.more[is_asked.take(self.more_rows)]
+    def of(self, rows: Rows, mask: Mask) -> list[Array]:
+        """The codes of the first tag of each row, then those of the second, and so on; 0 for none. The rows are those
+        of `mask`."""
+        further = self.more[mask.take(self.more_rows)]
         return [*(column.values.take(rows) for column in self.first), further]
 
 
@@ -267,12 +266,36 @@ class Columns:
             counts.put(0, counted)
         return counts.values
 
+    def count_each(self, fields: Iterable[Field], rows: Rows, mask: Mask) -> dict[Field, Array]:
+        """As `counts`, among some rows, which are those of `mask`; arrays of the caller's own."""
+        found: dict[Field, Array] = {}
+        narrow: list[Field] = []
+        for field in dict.fromkeys(fields):
+            size = self.dictionaries[field].size
+            if field is Field.TAG:
+                found[field] = _count_tags(self.tags.of(rows, mask), size)
+            elif self.codes[field].values.itemsize == 1:
+                narrow.append(field)
+            else:
+                found[field] = np.bincount(self.codes[field].values.take(rows), minlength=size)
+        # Two at once: what counting takes is to widen the numbers, however small they are.
+        for field, other in zip(narrow[::2], [*narrow[1::2], None], strict=False):
+            pairs = self.codes[field].values.take(rows)
+            if other is None:
+                found[field] = np.bincount(pairs, minlength=self.dictionaries[field].size)
+                continue
+            pairs = pairs.astype(np.uint16) << 8
+            pairs |= self.codes[other].values.take(rows)
+            counts = np.bincount(pairs, minlength=1 << 16).reshape(1 << 8, 1 << 8)
+            found[field] = counts.sum(axis=1)[: self.dictionaries[field].size]
+            found[other] = counts.sum(axis=0)[: self.dictionaries[other].size]
+        return found
+
     def count(self, field: Field, rows: Rows) -> Array:
         """As `counts`, among some rows."""
-        size = self.dictionaries[field].size
-        if field is not Field.TAG:
-            return np.bincount(self.codes[field].values.take(rows), minlength=size)
-        return _count_tags(self.tags.of(rows), size)
+        mask = np.zeros(self.rows, np.bool_)
+        mask[rows] = True
+        return self.count_each([field], rows, mask)[field]
 
     def _count_all(self, field: Field) -> Array:
         size = self.dictionaries[field].size
@@ -294,7 +317,7 @@ class Columns:
         if not is_follower:
             self.clear()
         try:
-            self._read_sizes(conn)
+            self._read_sizes(conn, state)
             if is_follower:
                 self._drop_removed(conn)
             self._add_new(conn, state.next_id)
@@ -311,12 +334,12 @@ class Columns:
         row = conn.execute("SELECT 1 FROM gone WHERE generation = ?", (self.generation,)).fetchone()
         return row is not None
 
-    def _read_sizes(self, conn: sqlite3.Connection) -> None:
-        sizes = dict(conn.execute("SELECT field, next_code FROM field").fetchall())
+    def _read_sizes(self, conn: sqlite3.Connection, state: State) -> None:
+        sizes = facts.next_codes(conn, state)
         for field, dictionary in self.dictionaries.items():
-            size = sizes.get(field)
-            if not isinstance(size, int) or size < dictionary.size:
-                raise Contradiction(f"the number of its {field.name.lower()} strings makes no sense")
+            size = sizes[field]
+            if size < dictionary.size:
+                raise facts.senseless_codes(field)
             dictionary.size = size
             for column in self.tags.first if field is Field.TAG else [self.codes[field]]:
                 column.fit(size - 1)
@@ -361,7 +384,9 @@ class Columns:
             if field is not Field.TAG:
                 np.add.at(counts.values, self.codes[field].values.take(rows), change)
                 continue
-            first, *others = self.tags.of(rows)
+            mask = np.zeros(self.rows, np.bool_)
+            mask[rows] = True
+            first, *others = self.tags.of(rows, mask)
             for codes in (first, *(codes[codes != MISSING] for codes in others)):
                 np.add.at(counts.values, codes, change)
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from explorer.contract import ConfigError, EngineFailure, NotFound, TinyMemoryError, Unavailable
 from explorer.engines.os_errors import why
 from explorer.engines.sqlite import schema
-from explorer.engines.sqlite.failures import is_busy_error, translated, translating
+from explorer.engines.sqlite.failures import DAMAGE, is_busy_error, translated, translating
 from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.migrating import migrate
 from explorer.engines.sqlite.sweeping import read_log, sweep
@@ -124,6 +124,7 @@ def connect_writing(location: Location) -> sqlite3.Connection:
     try:
         with translating(location.path):
             prepare(conn)
+            _check_objects(location, conn)
             _make_schema(location, conn)
             _use_wal(location, conn)
             schema.State.read(conn)
@@ -131,6 +132,29 @@ def connect_writing(location: Location) -> sqlite3.Connection:
         conn.close()
         raise
     return conn
+
+
+def _check_objects(location: Location, conn: sqlite3.Connection) -> None:
+    """Refuse a file with tables, indexes, views or triggers that this program does not make."""
+    (version,) = conn.execute("PRAGMA user_version").fetchone()
+    if not 0 < version <= schema.VERSION:
+        return  # which is looked at before anything is written
+    foreign = set(schema.objects(conn)) - schema.made_by(version)
+    if foreign:
+        raise EngineFailure(
+            f"the memory file `{location.path}` holds tables, indexes, views or triggers of another program "
+            f"({len(foreign)}), which may keep or change what is stored; `tinymemory check --repair` takes them out, "
+            "after a copy; until then the file can be opened read-only"
+        )
+
+
+def check_layout(location: Location, conn: sqlite3.Connection) -> None:
+    """Refuse a file that another program brought to another layout while it was open; cheap, for each transaction."""
+    (version,) = conn.execute("PRAGMA user_version").fetchone()
+    (application,) = conn.execute("PRAGMA application_id").fetchone()
+    _check_versions(location, application, version)
+    if version < schema.VERSION:
+        raise moved_away(location.path)
 
 
 def prepare(conn: sqlite3.Connection) -> None:
@@ -266,6 +290,7 @@ class OpenedFile:
                 sweeper.execute("BEGIN IMMEDIATE")
                 if self.location.wal_size or self.is_moved:
                     return False  # another program was faster
+                check_layout(self.location, sweeper)
                 state = schema.State.read(conn)  # not on the other, which would remember the page
                 is_known = state.swept > 0 and state.changes == self._known
                 sweep(self.location, self._pages if is_known else None)
@@ -361,7 +386,7 @@ class Reader:
             if not self._location.read_only:
                 if self._conn is None:
                     self._conn = self._opened.connect_writing()
-                return _in_snapshot(self._conn, read)
+                return _in_snapshot(self._conn, self._read_known(read))
             try:
                 return self._run_without_trace(read)
             except sqlite3.OperationalError as error:
@@ -369,6 +394,15 @@ class Reader:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_PROTOCOL:
                     raise _not_closed(self._location.path) from error
                 raise
+
+    def _read_known(self, read: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+        """`read`, of a layout that this program knows."""
+
+        def checked(conn: sqlite3.Connection) -> T:
+            check_layout(self._location, conn)
+            return read(conn)
+
+        return checked
 
     def close(self) -> None:
         if self._conn is not None:
@@ -387,8 +421,8 @@ class Reader:
                 self._conn = self._connect_reading()
                 self._seen = before
             try:
-                result = _in_snapshot(self._conn, read)
-            except (sqlite3.Error, EngineFailure):
+                result = _in_snapshot(self._conn, self._read_known(read))
+            except (sqlite3.Error, EngineFailure, *DAMAGE):
                 if self._look() == before:
                     raise
                 continue

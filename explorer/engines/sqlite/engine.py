@@ -60,6 +60,7 @@ from explorer.engines.embedding.asking import ask
 from explorer.engines.sqlite.connection import OpenedFile, Reader, check, moved_away
 from explorer.engines.sqlite.copies import copies_of, holding_removed
 from explorer.engines.sqlite.embedding_job import EmbeddingJob
+from explorer.engines.sqlite.failures import DAMAGE
 from explorer.engines.sqlite.location import BUSY_TIMEOUT_S, Location
 from explorer.engines.sqlite.reading import Meaning, Reading
 from explorer.engines.sqlite.schema import State
@@ -290,6 +291,7 @@ class SqliteEngine(MemoryEngine):
         return await self._read(lambda conn: self._reading.recall(conn, req, meaning))
 
     async def store(self, item: StoreItem) -> StoreReceipt:
+        """Raises InvalidRequest for an item whose JSON has more than 256,000,000 bytes, as `store_many` does."""
         item.check()
         (receipt,) = await self._store([item])
         return receipt
@@ -314,19 +316,33 @@ class SqliteEngine(MemoryEngine):
 
     async def erase(self, req: EraseRequest) -> EraseReport:
         """Delete for good. Receipts say where text is left: while a reader holds up the file's log, and in copies of
-        the file from before an update or a repair.
+        the file from before an update or a repair; and where a damaged file may hold more of what was to be erased. The
+        whole tree is emptied in a damaged file too.
         """
         req.check()
         scopes = 0
+        receipts: Listed[str] = []
 
         def choose(conn: sqlite3.Connection) -> Sequence[int]:
             nonlocal scopes
             erasure = self._reading.erasure(conn, req)
             scopes = erasure.scopes
+            if erasure.has_orphans and not req.is_whole_tree:
+                receipts.append(_orphans(self._location.path))
             return erasure.rows
 
-        await self._write(lambda: self._writer.remove(choose))
-        receipts = [_traces(self._opened)] if self._opened.has_traces else []
+        def count(conn: sqlite3.Connection) -> None:
+            try:
+                choose(conn)
+            except DAMAGE:
+                receipts.append(_uncounted(self._location.path))
+
+        if req.is_whole_tree:
+            await self._write(lambda: self._writer.remove_all(count))
+        else:
+            await self._write(lambda: self._writer.remove(choose))
+        if self._opened.has_traces:
+            receipts.append(_traces(self._opened))
         if copies := copies_of(self._location):
             receipts.append(_copies(copies))
         return EraseReport(erased_scopes=scopes, receipts=receipts)
@@ -514,6 +530,17 @@ def _traces(opened: OpenedFile) -> str:
     else:
         reason = f"the disk failed ({opened.obstacle}); it is tried again each second, and whenever the file is opened"
     return f"the removal from `{opened.location.path}` is not finished: its log still holds traces, because {reason}"
+
+
+def _orphans(path: str) -> str:
+    return (
+        f"the memory file `{path}` is damaged: items and their fields do not go together, so some may be left that "
+        "belong to what was erased; run `tinymemory check --repair`, then erase again"
+    )
+
+
+def _uncounted(path: str) -> str:
+    return f"all items are erased; the memory file `{path}` is damaged, so what it held could not be counted"
 
 
 def _copies(copies: Listed[str]) -> str:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from explorer.contract import ExplorePage, Facet, FacetBucket
 from explorer.engines.sqlite.columns import Columns
@@ -13,33 +14,38 @@ from explorer.engines.sqlite.fields import FIELD_OF_FACET, MISSING, Field
 from explorer.engines.sqlite.filters import Selection
 from explorer.engines.sqlite.segments import Array
 
+_BUCKETS = TypeAdapter(list[FacetBucket])
+"""Of which many are made in a third of the time that one after the other takes."""
+
 
 def explore(
     conn: sqlite3.Connection, columns: Columns, selection: Selection, wanted: Iterable[tuple[Facet, int | None]]
 ) -> list[ExplorePage]:
     """For each facet the largest buckets, as many as wanted (None: all), ties by value; exact, so never truncated."""
-    counted = _Counted(columns, selection)
+    wanted = list(wanted)
+    counted = _Counted(columns, selection, [FIELD_OF_FACET[facet] for facet, _ in wanted])
     return [_page(conn, columns, counted, facet, limit) for facet, limit in wanted]
 
 
 class _Counted:
     """Counts over a selection: of its rows, or of all items without the rows left out, whichever are fewer."""
 
-    def __init__(self, columns: Columns, selection: Selection) -> None:
+    def __init__(self, columns: Columns, selection: Selection, fields: Sequence[Field]) -> None:
+        """`fields`: those that will be asked for."""
         self._columns = columns
         self.total = selection.total
         self._is_from_all = 2 * selection.total > columns.living
-        if self._is_from_all:
-            self._rows = np.flatnonzero(columns.alive.values & ~selection.mask)
-        else:
-            self._rows = selection.rows
+        mask = columns.alive.values & ~selection.mask if self._is_from_all else selection.mask
+        rows = np.flatnonzero(mask) if self._is_from_all else selection.rows
+        self._has_rows = len(rows) > 0
+        self._counts = columns.count_each(fields, rows, mask) if self._has_rows else {}
 
     def of(self, field: Field) -> Array:
         """How often each code occurs, in an array of the caller's own."""
         if not self._is_from_all:
-            return self._columns.count(field, self._rows)
+            return self._counts[field] if self._has_rows else np.zeros(self._columns.dictionaries[field].size, np.int64)
         counts = self._columns.counts(field)
-        return counts - self._columns.count(field, self._rows) if len(self._rows) else counts.copy()
+        return counts - self._counts[field] if self._has_rows else counts.copy()
 
 
 def _page(
@@ -53,9 +59,18 @@ def _page(
     if limit is None or different <= limit:
         codes = np.flatnonzero(counts).tolist()
     else:
-        least = _at_rank(counts, limit)
-        codes = np.flatnonzero(counts > least).tolist()
-        codes += dictionary.smallest(conn, np.flatnonzero(counts == least), limit - len(codes))
+        is_narrow = different < len(counts) // 4
+        if is_narrow:  # most strings are of no item then: they are looked at once
+            held = np.flatnonzero(counts)
+            those = counts.take(held)
+        else:
+            those = counts
+        least = _at_rank(those, limit)
+        more, equal = np.flatnonzero(those > least), np.flatnonzero(those == least)
+        if is_narrow:
+            more, equal = held.take(more), held.take(equal)
+        codes = more.tolist()
+        codes += dictionary.smallest(conn, equal, limit - len(codes))
     return ExplorePage(
         facet=facet,
         buckets=_buckets(codes, counts, dictionary.strings(conn, codes)),
@@ -84,4 +99,4 @@ def _at_rank(counts: Array, rank: int) -> int:
 
 def _buckets(codes: Sequence[int], counts: Array, strings: Sequence[str]) -> list[FacetBucket]:
     held = zip((-counts[codes]).tolist(), strings, strict=True)
-    return [FacetBucket(value=value, count=-count) for count, value in sorted(held)]
+    return _BUCKETS.validate_python([{"value": value, "count": -count} for count, value in sorted(held)])

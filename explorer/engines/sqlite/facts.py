@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,13 @@ import numpy as np
 from explorer.contract import StoreItem
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, RECORD, SINGLE, Codes, Field, pack_record, split_time, values_of
+from explorer.engines.sqlite.schema import State
+
+_MOST_CODES = (1 << 32) - 1  # of a field; a code has 32 bits
+
+
+ReadItem = Callable[[int], StoreItem | None]
+"""The item in a row; None where it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,28 @@ class Facts:
         return cls(values_of(item), list(dict.fromkeys(item.meta.tags)), seconds, nanoseconds)
 
 
+def is_next_code(field: Field, code: object, state: State) -> bool:
+    """Whether `code` can be the next one of a field, by its kind and size."""
+    # An item brings at most one new string to each field but the tags.
+    most = _MOST_CODES if field is Field.TAG else state.next_id + 1
+    return type(code) is int and MISSING < code <= most
+
+
+def next_codes(conn: sqlite3.Connection, state: State) -> dict[Field, int]:
+    """The code that the next new string of each field gets. Raises Contradiction for one that it cannot be."""
+    held = dict(conn.execute("SELECT field, next_code FROM field").fetchall())
+    for field in Field:
+        if not is_next_code(field, held.get(field), state):
+            raise senseless_codes(field)
+    return {field: held[field] for field in Field}
+
+
+def senseless_codes(field: Field) -> Contradiction:
+    return Contradiction(
+        f"the number of its {field.name.lower()} strings makes no sense; `tinymemory check --repair` counts them anew"
+    )
+
+
 def insert(conn: sqlite3.Connection, rows: Iterable[tuple[int, Facts, int, int]]) -> None:
     """Add the records of new items: row, facts, the length of the text in tokens, its different terms in the index."""
     coder = _Coder(conn)
@@ -45,30 +74,44 @@ def insert(conn: sqlite3.Connection, rows: Iterable[tuple[int, Facts, int, int]]
     coder.write()
 
 
-def terms_of(conn: sqlite3.Connection, ids: Sequence[int]) -> dict[int, int]:
-    """The number of different terms of each item. Raises Contradiction where a record is missing or damaged."""
-    return {id: int(_record(conn, id)[0]["terms"]) for id in ids}
+def terms_of(conn: sqlite3.Connection, ids: Sequence[int]) -> dict[int, int | None]:
+    """The number of different terms of each item; None where its record is missing or damaged."""
+    records = {id: _record(conn, id) for id in ids}
+    return {id: None if record is None else int(record[0]["terms"]) for id, record in records.items()}
 
 
-def remove(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
-    """Delete the records of items, and the strings that nothing else uses."""
+def remove(conn: sqlite3.Connection, ids: Sequence[int], read_item: ReadItem) -> None:
+    """Delete the records of items, before `item` loses them, and the strings that nothing else uses."""
     uses: Counter[tuple[int, int]] = Counter()
     for id in ids:
-        record, tags = _record(conn, id)
-        uses.update(zip(SINGLE, record["codes"].tolist(), strict=True))
-        uses.update((Field.TAG, code) for code in tags.tolist())
+        record = _record(conn, id)
+        if record is not None:
+            uses.update(zip(SINGLE, record[0]["codes"].tolist(), strict=True))
+            uses.update((Field.TAG, code) for code in record[1].tolist())
+        elif (item := read_item(id)) is not None:
+            uses.update(_codes_of(conn, Facts.of(item)))
     conn.executemany("DELETE FROM fac WHERE id = ?", [(id,) for id in ids])
     changes = [(count, field, code) for (field, code), count in uses.items() if code != MISSING]
     conn.executemany("UPDATE dict SET uses = uses - ? WHERE field = ? AND code = ?", changes)
     conn.executemany("DELETE FROM dict WHERE field = ? AND code = ? AND uses <= 0", [change[1:] for change in changes])
 
 
-def _record(conn: sqlite3.Connection, id: int) -> tuple[np.void, Codes]:
+def _codes_of(conn: sqlite3.Connection, facts: Facts) -> list[tuple[int, int]]:
+    """The fields and codes of those strings that have one."""
+    strings = [*zip(SINGLE, facts.values, strict=True), *((Field.TAG, tag) for tag in facts.tags)]
+    found = (
+        (field, conn.execute("SELECT code FROM dict WHERE field = ? AND value = ?", (field, value)).fetchone())
+        for field, value in strings
+    )
+    return [(field, int(row[0])) for field, row in found if row is not None]
+
+
+def _record(conn: sqlite3.Connection, id: int) -> tuple[np.void, Codes] | None:
+    """None where it is missing or damaged."""
     row = conn.execute("SELECT rec, tags FROM fac WHERE id = ?", (id,)).fetchone()
-    if row is None:
-        raise Contradiction(f"item {id} has no record of its fields")
-    if len(row[0]) != RECORD.itemsize or len(row[1]) % 4:
-        raise Contradiction(f"the record of item {id} has the wrong size")
+    is_sane = row is not None and all(type(part) is bytes for part in row)
+    if not is_sane or len(row[0]) != RECORD.itemsize or len(row[1]) % 4:
+        return None
     return np.frombuffer(row[0], RECORD)[0], np.frombuffer(row[1], "<u4")
 
 
@@ -77,7 +120,7 @@ class _Coder:
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
-        self._next = dict(conn.execute("SELECT field, next_code FROM field").fetchall())
+        self._next = next_codes(conn, State.read(conn))
         self._codes: dict[tuple[Field, str], int] = {}
         self._new: list[tuple[int, int, str]] = []
         self._uses: Counter[tuple[int, int]] = Counter()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from explorer.contract import EngineFailure, InvalidRequest, TinyMemoryError, Unavailable
 
+log = logging.getLogger(__name__)
+
 _PRIMARY = 0xFF  # the low byte of an extended result code
+
+
+DAMAGE = (sqlite3.DatabaseError, TypeError, AttributeError, ValueError, OverflowError, MemoryError)
+"""What reading a damaged file may raise."""
 
 
 class Contradiction(sqlite3.DatabaseError):
@@ -56,10 +64,23 @@ def translated(error: sqlite3.Error, path: str) -> TinyMemoryError:
 
 @contextmanager
 def translating(path: str) -> Iterator[None]:
-    """Raise the contract's error instead of SQLite's."""
+    """Raise the contract's error instead of SQLite's, and of those that come of damaged values in the file."""
     try:
         yield
     except sqlite3.Error as error:
         raise translated(error, path) from error
     except UnicodeDecodeError as error:  # in a text of the file, or in SQLite's own, which may quote one
         raise damaged(path, "a text in it is not UTF-8") from error
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
+        # A column may hold values of another kind than its own, and numbers of any size. Should it be a fault of this
+        # program: where it was. Not the error's text, which may quote what was stored.
+        name = type(error).__name__
+        log.error("%s while using `%s`:\n%s", name, path, "".join(traceback.format_tb(error.__traceback__)))
+        raise damaged(
+            path, f"a value in it is not what belongs there ({name}); `tinymemory check` finds which"
+        ) from error
+    except MemoryError as error:
+        raise EngineFailure(
+            f"there is not enough memory for what the memory file `{path}` says it holds; end other programs and try "
+            "again; if that does not help, see with `tinymemory check` whether it is damaged"
+        ) from error

@@ -18,6 +18,8 @@ from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.segments import Array, smallest_type
 
 _KEPT = 4
+_BEGINNING = 1_000
+"""Places up to which the newest are found without sorting all."""
 _FIELDS = {
     SortBy.KIND: Field.KIND,
     SortBy.NODE: Field.NAMESPACE,
@@ -26,18 +28,16 @@ _FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Listing:
     name: str
     question: str
     version: tuple[bytes, int]
     """Of the columns it was made from."""
-    rows: Array
-
-    def place(self, row: int) -> int | None:
-        """Where a row stands in it."""
-        found = np.flatnonzero(self.rows == row)
-        return int(found[0]) if len(found) else None
+    selection: Selection
+    order: ListOrder
+    rows: Array | None = None
+    """None until more than its beginning is asked for."""
 
 
 class Listings:
@@ -65,13 +65,31 @@ class Listings:
             alike = (one for one in self._kept.values() if one.question == question and one.version == columns.version)
             listing = next(alike, None)
         if listing is None:
-            rows = self._sorted(conn, self._newest_first.all(selection), req.order)
             name = f"{self._begin}.{next(self._numbers)}"
-            listing = self._kept[name] = Listing(name, question, columns.version, rows.astype(np.uint32))
+            listing = self._kept[name] = Listing(name, question, columns.version, selection, req.order)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(listing.name)
         return listing
+
+    def rows(self, conn: sqlite3.Connection, listing: Listing, offset: int, limit: int) -> list[int]:
+        """The rows at the places from `offset` on; those of items that were removed since are among them."""
+        is_beginning = offset + limit <= _BEGINNING and listing.order == ListOrder()
+        if listing.rows is None and is_beginning and listing.version == self._columns.version:
+            return self._newest_first.page(listing.selection, None, offset + limit)[offset:]  # without sorting all
+        found: list[int] = self._all(conn, listing)[offset : offset + limit].tolist()
+        return found
+
+    def place(self, conn: sqlite3.Connection, listing: Listing, row: int) -> int | None:
+        """Where a row stands; None where it is not in the listing."""
+        found = np.flatnonzero(self._all(conn, listing) == row)
+        return int(found[0]) if len(found) else None
+
+    def _all(self, conn: sqlite3.Connection, listing: Listing) -> Array:
+        if listing.rows is None:
+            newest_first = self._newest_first.all(listing.selection)
+            listing.rows = self._sorted(conn, newest_first, listing.order).astype(np.uint32)
+        return listing.rows
 
     def _sorted(self, conn: sqlite3.Connection, rows: Rows, order: ListOrder) -> Rows:
         """Rows, newest first, in another order."""

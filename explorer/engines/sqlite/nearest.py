@@ -32,8 +32,6 @@ _READ = 1_000
 """Rows whose vectors the third stage reads, at least; and four for each that is asked for."""
 _SPARSE = 16
 """Where fewer rows than one in so many are asked about, only theirs are looked at."""
-_SAMPLED = 250
-"""Of the rows to keep, as many as are looked at to tell how the distances of all are spread."""
 _AT_ONCE = 500
 """Rows to read from the file with one statement."""
 _FAR = np.uint16(0xFFFF)
@@ -173,7 +171,7 @@ class VectorIndex:
         return np.frombuffer(row[0], np.uint8).reshape(schema.SEGMENT, -1)
 
     def _by_signs(self, query: Vector, mask: Mask, count: int) -> Rows:
-        """About `count` rows of `mask` or a few more, ascending, whose signs differ least from the query's."""
+        """The `count` rows of `mask` whose signs differ least from the query's, and those as near; ascending."""
         words = vectors.pack_signs(query[np.newaxis]).view(np.uint64)[0]
         size = schema.SEGMENT
         distances = np.full(min(len(mask), len(self._signs) * size), _FAR)
@@ -243,11 +241,9 @@ def _measure(signs: Signs, query: Signs, mask: Mask, distances: npt.NDArray[np.u
 
 
 def _cut(distances: npt.NDArray[np.uint16], count: int, most: int) -> int:
-    """A distance that about `count` rows do not exceed: no less, but for the chance of a sample."""
-    step = max(1, count // _SAMPLED)
-    sample = distances[::step]
-    spread = np.bincount(sample[sample <= most], minlength=most + 1).cumsum()
-    return min(int(np.searchsorted(spread, -(-count // step))), most)
+    """The least distance that no fewer than `count` rows do not exceed; `most` where there are not so many rows."""
+    within = np.bincount(distances, minlength=most + 1)[: most + 1].cumsum()
+    return min(int(np.searchsorted(within, count)), most)
 
 
 def _cosines(rows: npt.NDArray[np.float32], query: Vector) -> Scores:

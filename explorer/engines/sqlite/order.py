@@ -22,6 +22,7 @@ class NewestFirst:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._epoch = 0
+        self._opened_for = 0
         self._rows: Array = np.zeros(0, np.uint32)
 
     def place(self, row: int) -> ListPlace:
@@ -35,6 +36,11 @@ class NewestFirst:
             start = 0 if after is None else self._rank_after(rows, after)
             few: list[int] = rows[start : start + limit].tolist()
             return few
+        if after is None and self._must_sort_all and self._opened_for != self._columns.epoch:
+            self._opened_for = self._columns.epoch  # once: who asks again is worth sorting for
+            newest = self._newest(selection.rows, limit)
+            if newest is not None:
+                return newest
         self._bring_up_to_date()
         rows, mask = self._rows, selection.mask
         start = 0 if after is None else self._rank_after(rows, after)
@@ -48,12 +54,26 @@ class NewestFirst:
         return found
 
     def all(self, selection: Selection) -> Rows:
-        """The rows of a selection, in order."""
+        """The rows of a selection, in order; also of one from before rows came or went."""
         if selection.total <= _FEW:
             return self._sorted(selection.rows)
         self._bring_up_to_date()
-        ordered: Rows = self._rows[selection.mask[self._rows]]
+        mask, rows = selection.mask, self._rows
+        if len(mask) < len(rows):
+            rows = rows[rows < len(mask)]
+        ordered: Rows = rows[mask[rows]]
         return ordered
+
+    def _newest(self, rows: Rows, limit: int) -> list[int] | None:
+        """The first `limit` of ascending rows, without sorting the others, for the first page after opening; None where
+        too many are of one time."""
+        seconds = self._columns.seconds.values[rows]
+        least = np.partition(seconds, len(rows) - limit)[len(rows) - limit] if limit < len(rows) else UNDATED
+        newest = rows[seconds >= least]
+        if len(newest) > limit + _FEW:
+            return None
+        first: list[int] = self._sorted(newest)[:limit].tolist()
+        return first
 
     def _rank_after(self, rows: Array, place: ListPlace) -> int:
         """How many of the sorted `rows` come before or at `place`."""
@@ -66,15 +86,21 @@ class NewestFirst:
                 high = middle
         return low
 
+    @property
+    def _must_sort_all(self) -> bool:
+        """Whether what is sorted is of no use, or too little of all."""
+        # Rows that were removed have lost their times at a new epoch: what was sorted by them no longer is.
+        known = len(self._rows) if self._epoch == self._columns.epoch else 0
+        return self._columns.rows - known > min(_SORTED_ANEW, known // 8)
+
     def _bring_up_to_date(self) -> None:
         columns = self._columns
+        is_small = not self._must_sort_all
         if self._epoch != columns.epoch:
-            # Rows that were removed have lost their times: what was sorted by them no longer is.
             self._epoch, self._rows = columns.epoch, np.zeros(0, np.uint32)
         known, rows = len(self._rows), columns.rows
         if rows == known:
             return
-        is_small = rows - known <= min(_SORTED_ANEW, known // 8)
         fresh = self._sorted(np.arange(known if is_small else 0, rows))
         if is_small:
             ranks = [self._rank_after(self._rows, self.place(int(row))) for row in fresh]

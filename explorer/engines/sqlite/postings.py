@@ -319,8 +319,8 @@ def _sealed(found: Iterable[tuple[str, int, bytes]], rows: int) -> dict[str, lis
     for term, first, data in found:
         places, counts = unpack_posting(data)
         last = first + int(places.max(initial=0))
-        if last >= rows:
-            raise _never_stored(last)
+        if first < 0 or last >= rows:
+            raise _never_stored(min(first, last))
         pieces.setdefault(term, []).append((first, places, counts))
     return pieces
 

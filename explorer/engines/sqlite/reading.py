@@ -66,6 +66,12 @@ Listed = list[T]  # `Reading.list` hides the built-in of that name inside the cl
 
 _ID = re.compile(r"[0-9a-f]{40}")
 _KEPT_RANKINGS = 8
+_KEPT_PLACES = 10_000
+"""Places of a kept ranking, of some 25 bytes each. Pages beyond them go on as those of a forgotten ranking do."""
+_MISSED = 2_000
+"""Items that only seem to be hits, and as many characters as `_MISSED_CHARS`, after which a page ends though it is not
+full; its cursor goes on."""
+_MISSED_CHARS = 20_000_000
 
 MODEL = "sqlite"
 
@@ -76,6 +82,8 @@ class Erasure:
 
     rows: list[int]
     scopes: int
+    has_orphans: bool
+    """Whether the file holds items without fields, or fields without an item: nobody knows what those belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +180,13 @@ class Reading:
             self._columns.sync(conn)
             selection = self._filters.select(conn, req.filter)
             listing = self._listings.find(conn, f"{req.order!r} {canonical(req.filter)}", selection, req)
-            rows = listing.rows[req.offset : req.offset + req.limit]
-            is_held = self._columns.alive.values[rows].tolist()
+            rows = self._listings.rows(conn, listing, req.offset, req.limit)
+            alive = self._columns.alive.values
             at = None if req.place_of is None else _row_of(conn, req.place_of)
-            place = None if at is None else listing.place(at)
-        items = [
-            Hit.of_item(*_load(conn, row)) if held else None for row, held in zip(rows.tolist(), is_held, strict=True)
-        ]
-        return Span(items=items, total=len(listing.rows), listing=listing.name, place=place)
+            place = None if at is None else self._listings.place(conn, listing, at)
+            is_held = [bool(alive[row]) for row in rows]
+        items = [Hit.of_item(*_load(conn, row)) if held else None for row, held in zip(rows, is_held, strict=True)]
+        return Span(items=items, total=listing.selection.total, listing=listing.name, place=place)
 
     def export(self, conn: sqlite3.Connection, req: ListRequest) -> ExportPage:
         found, next_cursor = self._page(conn, req)
@@ -257,21 +264,59 @@ class Reading:
         number, place = (None, None) if req.cursor is None else cursors.read_rank(question, req.cursor)
         self._sync_search(conn)
         mask = self._filters.select(conn, req.filter).mask
+        asked = _question(req, meaning)
+        limit = min(req.limit, self._columns.rows)
         ranking = None if number is None else self._rankings.get((question, number))
-        is_kept = ranking is not None
-        if number is None or ranking is None:
+        page = None if ranking is None else self._filled(conn, asked, ranking, place, limit, mask)
+        if number is None or ranking is None or page is None:
             # One that was forgotten had a little other scores, so the place in its successor is near, not exact.
             state = (self._columns.version, None if meaning.vector is None else self._vectors.version)
             number = zlib.crc32(repr(state).encode())
-            ranking = self._rank(conn, _question(req, meaning), mask)
-        limit = min(req.limit, self._columns.rows)
-        places = ranking.after(place, limit + 1, mask if is_kept else None)
+            ranking = self._rank(conn, asked, mask)
+            page = self._filled(conn, asked, ranking, place, limit, None)
+            assert page is not None  # as this ranking is whole
+        found, last = page
         next_cursor = None
-        if len(places) > limit:
-            self._keep((question, number), ranking)
-            next_cursor = cursors.write_rank(question, number, places[limit - 1])
-        found = [_Found(place, *_load(conn, place.row)) for place in places[:limit]]
+        if last is not None:
+            self._keep((question, number), ranking.cut(_KEPT_PLACES))
+            next_cursor = cursors.write_rank(question, number, last)
         return _RankedPage(ranking, mask, found, next_cursor)
+
+    def _filled(
+        self,
+        conn: sqlite3.Connection,
+        question: Question,
+        ranking: Ranking,
+        place: RankPlace | None,
+        limit: int,
+        among: Mask | None,
+    ) -> tuple[Listed[_Found], RankPlace | None] | None:
+        """The hits of a page that comes after `place`, and the place that the next page comes after, if there is one.
+
+        None where the ranking was cut and does not reach as far. `among`: the rows that count, None for all.
+        """
+        found: Listed[_Found] = []
+        sought = self._ranker.sought(conn, question.query, question.phrase) if ranking.has_seeming else None
+        missed = chars = 0
+        count = limit + 1
+        while True:
+            places = ranking.after(place, count, among)
+            for place in places:
+                if len(found) == limit and (sought is None or not ranking.is_seeming(place)):
+                    return found, found[-1].place
+                id, item = _load(conn, place.row)
+                if sought is None or not ranking.is_seeming(place) or sought.holds_run(item):
+                    if len(found) == limit:
+                        return found, found[-1].place
+                    found.append(_Found(place, id, item))
+                    continue
+                missed += 1
+                chars += len(item.render_text())
+                if missed == _MISSED or chars > _MISSED_CHARS:
+                    return found, place
+            if len(places) < count:
+                return None if ranking.is_cut else (found, None)
+            count *= 2
 
     def _notes(self, req: FetchRequest, mask: Mask, meaning: Meaning) -> Listed[str]:
         """What kept a ranking from being whole."""
@@ -333,7 +378,11 @@ class Reading:
             rows = self._filters.erased_by(conn, req.reach, req.kinds, everything=req.is_whole_tree)
             nodes = columns.codes[Field.NAMESPACE].values[rows].tolist()
             kinds = columns.codes[Field.KIND].values[rows].tolist()
-            return Erasure(rows.tolist(), len(set(zip(nodes, kinds, strict=True))))
+            # Not row by row, which would take as long as reading all.
+            (held,) = conn.execute("SELECT count(*) FROM item").fetchone()
+            (first,) = conn.execute("SELECT min(id) FROM item").fetchone()
+            has_orphans = held != columns.living or (first or 0) < 0
+            return Erasure(rows.tolist(), len(set(zip(nodes, kinds, strict=True))), has_orphans)
 
     def _page(self, conn: sqlite3.Connection, req: ListRequest) -> tuple[Sequence[tuple[ItemId, Item]], str | None]:
         question = canonical(req.filter)

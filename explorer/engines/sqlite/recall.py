@@ -14,7 +14,7 @@ from explorer.contract import Conversation, StoreItem
 from explorer.engines.sqlite.passages import Span, statements_of, turns_of
 from explorer.engines.sqlite.search import COMMON
 from explorer.engines.sqlite.sought import Sought
-from explorer.engines.sqlite.tokens import Query, Unit
+from explorer.engines.sqlite.tokens import MAX_UNITS, Query, Unit
 
 NOTHING = "Nothing stored answers this question."
 
@@ -54,13 +54,16 @@ class Quote:
 
 
 def spread(query: Query) -> Query:
-    """The query with each run of characters as its pairs: a question in Chinese is one run, which no answer repeats."""
+    """The query with each run of characters as its pairs: a question in Chinese is one run, which no answer repeats.
+
+    Of many long runs only the first pairs: `MAX_UNITS` units, as any query has at most.
+    """
     units = dict.fromkeys(
         part
         for unit in query.units
         for part in ([unit] if unit.phrase is None else [Unit((pair,)) for pair in unit.terms])
     )
-    return Query(tuple(units), query.phrase)
+    return Query(tuple(units)[:MAX_UNITS], query.phrase)
 
 
 def content_of(query: Query) -> Query:

@@ -146,32 +146,43 @@ class _Repair:
         self.duplicates: list[str] = []
         self.renamed: list[tuple[str, str]] = []
         self.lost_places = 0
+        self._misplaced: list[int] = []
 
     def run(self, has_vectors: bool) -> None:
         """`has_vectors`: whether the copy's vectors go into the file again."""
         # Immutable: nothing else is made beside the copy, and nothing changes it.
         with closing(Location(self._copy).open("mode=ro&immutable=1")) as source:
-            generation, next_id, removals = _numbers(source)
-            last = self._take_items(source)
+            generation, next_id, removals, most = _numbers(source)
+            next_id = self._take_items(source, next_id, most)
             self._conn.execute(
-                "UPDATE state SET generation = ?, next_id = ?, removals = ?",
-                (generation, max(next_id, last + 1), removals),
+                "UPDATE state SET generation = ?, next_id = ?, removals = ?, changes = ?",
+                (generation, next_id, removals, schema.fewest_changes(next_id)),
             )
-            if has_vectors:
+            if has_vectors and not self._misplaced:
                 self._take_vectors(source)
         rebuilding.rebuild(self._conn, lambda done: self._on_progress(f"making the indexes: {done:,} items"))
 
-    def _take_items(self, source: sqlite3.Connection) -> int:
-        """Take over the items that can be read; the last row that was there, -1 for none."""
-        last = -1
-        for done, (last, fp, payload) in enumerate(self._rows(source)):
-            self._take_item(last, fp, payload)
+    def _take_items(self, source: sqlite3.Connection, next_id: int, most: int) -> int:
+        """Take over the items that can be read; the next row.
+
+        Those below row 0, or from `most` on, where none can be, get new rows.
+        """
+        for done, (id, fp, payload) in enumerate(self._rows(source)):
+            if 0 <= id < most:
+                self._take_item(id, fp, payload)
+                next_id = max(next_id, id + 1)
+            else:
+                self._misplaced.append(id)
             if done % _BATCH == 0:
                 self._on_progress(f"reading the items: {done:,}")
+        for id in self._misplaced:
+            fp, payload = source.execute("SELECT fp, payload FROM item WHERE id = ?", (id,)).fetchone()
+            self._take_item(next_id, fp, payload)
+            next_id += 1
         has_lost = self.unreadable or self.lost_places
         if has_lost and self._conn.execute("SELECT 1 FROM item").fetchone() is None:
             raise Contradiction("none of its items can be read; nothing was changed; only a backup helps")
-        return last
+        return next_id
 
     def _take_item(self, id: int, fp: Any, payload: Any) -> None:
         name = fp.hex() if isinstance(fp, bytes) else f"row {id}"
@@ -218,20 +229,28 @@ class _Repair:
             self._conn.execute(f"INSERT INTO model VALUES({', '.join('?' * len(row))})", row)
 
 
-def _numbers(source: sqlite3.Connection) -> tuple[int, int, int]:
-    """Generation, next row and removals, as far as they can be read: rows are not used twice."""
-    for removals in ("removals", "0"):  # which a file of an older layout does not count
-        with contextlib.suppress(sqlite3.DatabaseError):
-            row = source.execute(f"SELECT generation, next_id, {removals} FROM state").fetchone()
-            if row is not None and all(isinstance(number, int) and number >= 0 for number in row):
-                return row[0], row[1], row[2]
-    return 0, 0, 0
+def _numbers(source: sqlite3.Connection) -> tuple[int, int, int, int]:
+    """Generation, next row and removals, as far as they can be read and can be, since rows are not used twice; and how
+    many rows there can be.
+    """
+    for others in ("removals, changes", "0, 0"):  # which a file of an older layout does not count
+        with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+            row = source.execute(f"SELECT generation, next_id, {others} FROM state").fetchone()
+            if row is None:
+                break
+            generation, next_id, removals, changes = (
+                number if type(number) is int and 0 <= number < schema.MOST_COUNTED else 0 for number in row
+            )
+            most = schema.most_rows(changes) or schema.MOST_ROWS
+            return generation, next_id if next_id <= most else 0, removals, most
+    return 0, 0, 0, schema.MOST_ROWS
 
 
 def _stop(source: sqlite3.Connection) -> int:
     """The row after the last one of which anything is known."""
-    stop = _numbers(source)[1]
+    _, stop, _, most = _numbers(source)
     for table in ("item", "fac", "head"):
         with contextlib.suppress(sqlite3.DatabaseError):
-            stop = max(stop, (source.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0) + 1)
+            query = f"SELECT max(id) FROM {table} WHERE id < ?"
+            stop = max(stop, (source.execute(query, (most,)).fetchone()[0] or 0) + 1)
     return stop

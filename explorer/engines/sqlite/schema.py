@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import Field
@@ -20,10 +22,21 @@ SEGMENT = 1 << 14
 RUN = 1 << 12
 """Arrival numbers whose words are sealed at once; the runs of a full segment are merged into one."""
 
+MOST_ROWS = 1 << 32
+"""Arrival numbers there can be: what counts them in the file or in memory has 32 bits."""
+
+ROWS_AT_ONCE = 1 << 14
+"""Arrival numbers that one change can have given out, at the very most: many times what one call may store."""
+
+MOST_COUNTED = 1 << 62
+"""Far beyond what any number in the state row can count to, and yet such a number can still grow."""
+
 LOG_KEPT = 1_000
 """Generations that are logged, with what each removed; a reader further behind reads the columns anew."""
 
 _STEP = 1 << 30
+
+_UID_BYTES = 8
 
 _FIRST = (
     # `id` is the arrival number: it is never used twice, so that other processes can tell new from gone.
@@ -52,7 +65,7 @@ def _make_first(conn: sqlite3.Connection) -> None:
     for statement in _FIRST:
         conn.execute(statement)
     conn.executemany("INSERT INTO field VALUES(?, ?, 1)", [(field, field.name.lower()) for field in Field])
-    conn.execute("INSERT INTO state VALUES(1, ?, 0, 0, 0, 0)", (secrets.token_bytes(8),))
+    conn.execute("INSERT INTO state VALUES(1, ?, 0, 0, 0, 0)", (secrets.token_bytes(_UID_BYTES),))
 
 
 _SECOND = (
@@ -93,6 +106,8 @@ _THIRD = (
     "ALTER TABLE state ADD COLUMN removals INTEGER NOT NULL DEFAULT 0",
     "DELETE FROM gone",
     "UPDATE state SET log_floor = generation",
+    # Which were not counted from the first in the first layout; see `most_rows`.
+    f"UPDATE state SET changes = max(changes, 1 + next_id / {ROWS_AT_ONCE})",
     "INSERT INTO vec SELECT item.id, x'' FROM item, model WHERE (item.id < low OR item.id >= high AND item.id < top)"
     " AND item.id NOT IN (SELECT id FROM vec)",
 )
@@ -106,6 +121,20 @@ def _make_third(conn: sqlite3.Connection) -> None:
 MIGRATIONS = (_make_first, _make_second, _make_third)
 
 VERSION = len(MIGRATIONS)
+
+
+@cache
+def made_by(version: int) -> frozenset[tuple[str, str]]:
+    """Kind and name of each table and index of a layout, apart from those that SQLite makes by itself."""
+    with closing(sqlite3.connect(":memory:")) as conn:
+        for step in MIGRATIONS[:version]:
+            step(conn)
+        return frozenset(objects(conn))
+
+
+def objects(conn: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Kind and name of all that a file holds besides what SQLite makes by itself."""
+    return conn.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
 
 
 def migrate(conn: sqlite3.Connection) -> None:
@@ -148,11 +177,32 @@ class State:
         if row is None:
             raise Contradiction("its state row is missing")
         uid, *numbers = row
-        is_sane = isinstance(uid, bytes) and all(isinstance(number, int) and number >= 0 for number in numbers)
+        is_sane = type(uid) is bytes and len(uid) == _UID_BYTES
+        if not is_sane or not all(type(number) is int and 0 <= number < MOST_COUNTED for number in numbers):
+            raise _senseless_state()
         state = cls(uid, *numbers)
-        if not is_sane or state.sealed_below > state.next_id:
-            raise Contradiction("its state row makes no sense")
+        if (
+            state.next_id > most_rows(state.changes)
+            or state.sealed_below > state.next_id
+            or max(state.log_floor, state.traces) > state.generation
+            or state.swept > state.changes
+        ):
+            raise _senseless_state()
         return state
 
     def next_generation(self) -> int:
         return self.generation + 1 + secrets.randbelow(_STEP)
+
+
+def most_rows(changes: int) -> int:
+    """Arrival numbers that a file of so many changes can have given out: numbers of damage must not be counted to."""
+    return min(MOST_ROWS, changes * ROWS_AT_ONCE)
+
+
+def fewest_changes(rows: int) -> int:
+    """Changes of a file that gave out so many arrival numbers, at least; see `most_rows`."""
+    return -(-rows // ROWS_AT_ONCE)
+
+
+def _senseless_state() -> Contradiction:
+    return Contradiction("its state row makes no sense; `tinymemory check --repair` makes it anew from the items")

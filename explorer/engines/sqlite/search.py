@@ -47,7 +47,12 @@ STEM_WEIGHT = 0.7
 PREFIX_WEIGHT = 0.25
 """What a longer word that begins with the query's last one counts."""
 PREFIX_BELOW = 1_000
-"""Items that hold a word or its stem, from which longer ones are not looked for: what holds these comes late anyway."""
+"""Items that hold a word or its stem, from which longer ones are not looked for: what holds these comes late anyway.
+
+Counted in the whole file, so that a narrower filter never finds more.
+"""
+_KEPT = 10_000
+"""Units whose rarities are remembered; one more, and all are forgotten."""
 
 
 class KeywordSearch:
@@ -169,10 +174,12 @@ class KeywordSearch:
             self._part(held, weight, _all_of([found.get(term, []) for term in unit.terms]), mask),
             self._part(held, STEM_WEIGHT * weight, _any_of([found[term] for term in others if term in found]), mask),
         ]
-        if unit.is_prefix and sum(_size(pieces) for pieces, _ in parts) < PREFIX_BELOW:
+        if unit.is_prefix and _size(held) < PREFIX_BELOW:
             longer = self._postings.find_longer(conn, unit.terms[0], self._columns.alive.values)
             words = [pieces for term, pieces in longer.items() if not term.endswith(STEM_MARK)]
             parts.append(self._part(held, PREFIX_WEIGHT * weight, _any_of(words), mask))
+        if len(self._most) >= _KEPT:
+            self._most.clear()
         self._most[unit] = max(most for _, most in parts), _size(held)
         return [part for part in parts if part[0]]
 

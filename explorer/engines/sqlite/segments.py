@@ -168,7 +168,7 @@ class _Layout:
 def read(conn: sqlite3.Connection, first: int, stop: int) -> Iterator[tuple[int, Block]]:
     """The rows `first` to `stop` (not included) in blocks, each after the number of its first row, ascending.
 
-    Raises Contradiction where the file contradicts itself.
+    Blocks without any items are left out. Raises Contradiction where the file contradicts itself.
     """
     size = schema.SEGMENT
     kept = conn.execute("SELECT seg FROM cols WHERE seg >= ? ORDER BY seg", (-(-first // size),)).fetchall()
@@ -184,8 +184,11 @@ def read(conn: sqlite3.Connection, first: int, stop: int) -> Iterator[tuple[int,
 
 
 def _read_records(conn: sqlite3.Connection, first: int, stop: int) -> Iterator[tuple[int, Block]]:
-    for start in range(first, stop, schema.SEGMENT):
-        yield start, Block.of_records(conn, start, min(start + schema.SEGMENT, stop))
+    # Not block by block where there are no records, of which a damaged file may have any number.
+    while (held := _next_record(conn, first, stop)) is not None:
+        first = held - (held - first) % schema.SEGMENT
+        yield first, Block.of_records(conn, first, min(first + schema.SEGMENT, stop))
+        first += schema.SEGMENT
 
 
 def is_due(conn: sqlite3.Connection) -> bool:
@@ -197,12 +200,15 @@ def is_due(conn: sqlite3.Connection) -> bool:
 def step(conn: sqlite3.Connection) -> bool:
     """Write the columns of the next full segment; False where none is due."""
     written = {segment for (segment,) in conn.execute("SELECT seg FROM cols")}
-    for segment in range(State.read(conn).next_id // schema.SEGMENT):
-        if segment not in written and _is_missing(conn, segment):
-            first = segment * schema.SEGMENT
-            data = Block.of_records(conn, first, first + schema.SEGMENT).to_bytes()
+    first, next_id = 0, State.read(conn).next_id
+    while (held := _next_record(conn, first, next_id - next_id % schema.SEGMENT)) is not None:
+        segment = held // schema.SEGMENT
+        first, stop = segment * schema.SEGMENT, (segment + 1) * schema.SEGMENT
+        if segment not in written:
+            data = Block.of_records(conn, first, stop).to_bytes()
             conn.execute("INSERT INTO cols VALUES(?, ?)", (segment, data))
             return True
+        first = stop
     return False
 
 
@@ -215,6 +221,12 @@ def clear(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
                 is_worth_keeping = _zero(blob, rows)
             if not is_worth_keeping:
                 conn.execute("DELETE FROM cols WHERE seg = ?", (segment,))
+
+
+def _next_record(conn: sqlite3.Connection, first: int, stop: int) -> int | None:
+    """The first row from `first` on that has a record, None where there is none below `stop`."""
+    (held,) = conn.execute("SELECT min(id) FROM fac WHERE id >= ? AND id < ?", (first, stop)).fetchone()
+    return None if held is None else int(held)
 
 
 def _is_missing(conn: sqlite3.Connection, segment: int) -> bool:

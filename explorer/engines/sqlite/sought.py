@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 
 from explorer.contract import StoreItem
 from explorer.engines.sqlite.passages import Span, passages_of
 from explorer.engines.sqlite.search import COMMON, K1, PREFIX_WEIGHT, STEM_WEIGHT, B
-from explorer.engines.sqlite.tokens import HUMP, LETTER, Unit, fold, spaced, stemmer_of, stems
+from explorer.engines.sqlite.tokens import HUMP, LETTER, MAX_TERM, Unit, fold, spaced, stemmer_of, stems
 
 _PASSAGE_CHARS = 400
 """Characters of a passage of ordinary length."""
@@ -25,14 +27,18 @@ SHARE_POWER = 1.25
 _MIN_BEGINNING = 3
 """Characters that a word and its stem must begin with together, to be looked for at once."""
 
+_PATTERN_WORDS = 50
+"""Words of a phrase that is looked for by a pattern: quickest for a short one, but many words make it slow."""
+
 _IRREGULAR = "\uffff"
 
 _LETTER = re.compile(LETTER)
 _LETTERS = re.compile(f"{LETTER}+")
+_CUT_LETTERS = re.compile(f"{LETTER}{{1,{MAX_TERM}}}")
 _ASCII_GAP = "[^a-z0-9]+"
 
 _Spots = list[tuple[int, float]]
-"""Characters at which something begins, ascending, and what each counts."""
+"""Characters at which something begins, ascending, and what each counts, above 0."""
 
 
 class _Folded(dict[int, str]):
@@ -53,7 +59,7 @@ class _Folded(dict[int, str]):
 _FOLDED = _Folded()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text:
     """A text to look into."""
 
@@ -61,6 +67,10 @@ class Text:
     folded: str
     """As long as the text."""
     stemmer: str
+
+    @cached_property
+    def spaced(self) -> str:
+        return spaced(self.text)
 
     @classmethod
     def of(cls, item: StoreItem) -> Text:
@@ -107,7 +117,7 @@ class Wanted:
                 at = text.folded.find(needle, end)
         if len(self._needles) > 1:
             spots.sort()
-        if not spots and self.unit.phrase is not None and self.unit.phrase in spaced(text.text):
+        if not spots and self.unit.phrase is not None and self.unit.phrase in text.spaced:
             return [(0, 1.0)]  # somewhere, in a spelling that folds to other characters
         return spots
 
@@ -115,7 +125,7 @@ class Wanted:
         """What the word that begins at `at` counts; 0 where none begins there, or another one."""
         if at and text.folded[at - 1].isalnum() and not _begins_inside(text, at):
             return 0.0
-        whole = _LETTERS.match(text.folded, at)
+        whole = _CUT_LETTERS.match(text.folded, at)  # as the index cuts it; each hump of a long word would go over all
         if whole is None:
             return 0.0
         counts = self._counts_of(whole[0], text.stemmer)
@@ -171,7 +181,7 @@ class Sought:
         self._phrase = phrase
         words = phrase.split()
         self._pattern: re.Pattern[str] | None = None
-        if words and phrase.isascii():
+        if 0 < len(words) <= _PATTERN_WORDS and phrase.isascii():
             self._pattern = re.compile(rf"(?<![a-z0-9]){_ASCII_GAP.join(map(re.escape, words))}")
         self._total = sum(each.tells for each in wanted)
         self.is_several = len(wanted) > 1 or any(each.unit.phrase is not None for each in wanted)
@@ -189,38 +199,61 @@ class Sought:
                 unproven.append(each.unit)
         is_sure = _IRREGULAR not in text.folded
         is_whole = (len(held) == len(self._wanted) or not is_sure) and self._is_whole_in(text)
-        passage, span = 0.0, None
-        if held:
-            for start, stop in passages_of(item):
-                part = self._part(held, start, stop)
-                if part > passage:
-                    passage, span = part, (start, stop)
+        passage, span = self._best_of(held, passages_of(item)) if held else (0.0, None)
         share = sum(tells for tells, _ in held) / self._total if held else 0.0
         return Look(share, passage, span, is_whole, unproven, len(text.text))
+
+    def holds_run(self, item: StoreItem) -> bool:
+        """Whether an item holds any of the runs of characters that the index does not prove."""
+        text = Text.of(item)
+        return any(each.unit.phrase is not None and bool(each.spots(text)) for each in self._wanted)
 
     def shares(self, item: StoreItem, spans: Sequence[Span]) -> list[float]:
         """The share of the query that each piece of an item holds, by how much its units tell: 0 to 1."""
         text = Text.of(item)
         shares = [0.0] * len(spans)
         for each in self._wanted:
-            spots = each.spots(text)
-            for number, (start, stop) in enumerate(spans):
-                if any(start <= at < stop for at, _ in spots):
-                    shares[number] += each.tells / self._total
+            for number, _ in _times(each.spots(text), spans):
+                shares[number] += each.tells / self._total
         return shares
 
-    def _part(self, held: Sequence[tuple[float, _Spots]], start: int, stop: int) -> float:
-        """The keyword part of a passage: its BM25 by the share of the query that it holds."""
-        length = K1 * (1.0 - B + B * (stop - start) / _PASSAGE_CHARS)
-        gained = covered = 0.0
+    def _best_of(self, held: Sequence[tuple[float, _Spots]], spans: Sequence[Span]) -> tuple[float, Span | None]:
+        """The best passage, the first among equals, and its keyword part: BM25 by the share of the query it holds."""
+        gained = [0.0] * len(spans)
+        covered = [0.0] * len(spans)
         for tells, spots in held:
-            times = sum(counts for at, counts in spots if start <= at < stop)
-            if times:
-                gained += tells * times / (times + length)
-                covered += tells
-        return gained / self._total * math.pow(covered / self._total, SHARE_POWER)
+            for number, times in _times(spots, spans):
+                start, stop = spans[number]
+                gained[number] += tells * times / (times + K1 * (1.0 - B + B * (stop - start) / _PASSAGE_CHARS))
+                covered[number] += tells
+        best, span = 0.0, None
+        for number, share in enumerate(covered):
+            if share:
+                part = gained[number] / self._total * math.pow(share / self._total, SHARE_POWER)
+                if part > best:
+                    best, span = part, spans[number]
+        return best, span
 
     def _is_whole_in(self, text: Text) -> bool:
         if self._pattern is not None and text.text.isascii():
             return self._pattern.search(text.folded) is not None
-        return bool(self._phrase) and self._phrase in spaced(text.text)
+        return bool(self._phrase) and self._phrase in text.spaced
+
+
+def _times(spots: _Spots, spans: Sequence[Span]) -> Iterator[tuple[int, float]]:
+    """The numbers of the pieces that hold any of the spots, ascending, and what these count there together.
+
+    `spans`: their starts ascending, and their stops. Only pieces that hold something are looked at.
+    """
+    stops = [stop for _, stop in spans]
+    number = first = 0
+    while first < len(spots):
+        number = bisect_right(stops, spots[first][0], number)
+        if number == len(spans):
+            return
+        start, stop = spans[number]
+        first = bisect_left(spots, (start, 0.0), first)
+        last = bisect_left(spots, (stop, 0.0), first)
+        if first < last:
+            yield number, sum(counts for _, counts in spots[first:last])
+        number += 1

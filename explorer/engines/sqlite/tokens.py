@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from typing import Literal
 
 import Stemmer
 
@@ -46,6 +47,14 @@ _EMOJI = (
 # Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels.
 _ACCENT = "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u0652\u0670\u0640"
 _ACCENTS = re.compile(f"[{_ACCENT}]")
+
+_MOST_MARKS = 30
+"""Combining marks in a row that are put in order together; no language has as many."""
+_BREAK = "\u034f"
+"""The combining grapheme joiner, an accent to `fold`: marks are not moved past it."""
+# All combining marks, and other signs; and the two letters that become a mark in a compatibility form.
+_MARK_LETTERS = "\uff9e\uff9f"
+_MANY_MARKS = re.compile(rf"(?:[^\w\x00-\x7f]|[{_MARK_LETTERS}]){{{_MOST_MARKS + 1},}}")
 
 
 def _marks() -> str:
@@ -142,7 +151,35 @@ def fold(text: str) -> str:
     """`text` without accents and compatibility forms (full width, ligatures); the case stays."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    return _normalized("NFKC", _ACCENTS.sub("", _normalized("NFKD", text))).replace(_BREAK, "")
+
+
+def _normalized(form: Literal["NFKC", "NFKD"], text: str) -> str:
+    """A normal form of a text, with a break after each 30 combining marks in a row.
+
+    Without breaks the time grows with the square of a run. As the Stream-Safe Text Format has it: Unicode Standard
+    Annex #15, section 13.
+    """
+    # A longer run has one of these characters; they are looked at in a hundredth of the time that the pattern takes.
+    if any(map(_is_mark, text[:: _MOST_MARKS + 1])):
+        text = _MANY_MARKS.sub(_broken, text)
+    return unicodedata.normalize(form, text)
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.combining(char) > 0 or char in _MARK_LETTERS
+
+
+def _broken(run: re.Match[str]) -> str:
+    parts = []
+    marks = 0
+    for char in run[0]:
+        marks = marks + 1 if _is_mark(char) else 0
+        if marks > _MOST_MARKS:
+            parts.append(_BREAK)
+            marks = 1
+        parts.append(char)
+    return "".join(parts)
 
 
 def index_terms(text: str, language: str | None) -> Terms:
@@ -209,7 +246,7 @@ def _tokens(text: str) -> list[str]:
     """The words, runs without spaces and emoji of a text, in order; words keep their accents, for the stemmers."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text))
+    return _TOKEN.findall(_normalized("NFKC", text))
 
 
 def _is_no_word(token: str) -> bool:
@@ -233,7 +270,10 @@ def _split(word: str) -> list[tuple[str, str | None]]:
 
 
 class _Vocabulary:
-    """The terms of words, with their stems by one stemmer; those of words met lately are remembered."""
+    """The terms of words, with their stems by one stemmer; those of words met lately are remembered.
+
+    Not of words beyond `MAX_TERM`: encoded data, of any length, which would stay in memory after it was erased.
+    """
 
     def __init__(self, stemmer: str) -> None:
         self._stemmer = Stemmer.Stemmer(stemmer, 0)
@@ -249,32 +289,36 @@ class _Vocabulary:
     def learn(self, words: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """At least all of `words`, each with its terms as often as they are there."""
         known = self._known
-        new = set(words).difference(known)
+        wanted = set(words)
+        new = wanted.difference(known)
         if not new:
             return known
+        long = {word for word in new if len(word) > MAX_TERM}
+        new -= long
         if len(known) + len(new) > _WORDS_KEPT:
-            self._known_before, known, new = known, {}, set(words)
+            self._known_before, known, new = known, {}, wanted - long
         before = self._known_before
-        split, plain = {}, []
+        split, plain = {word: _split(word) for word in long}, []
         for word in new:
             if word in before:
                 known[word] = before[word]
-            elif word.isascii() and word.isalpha() and word.islower() and len(word) <= MAX_TERM:
+            elif word.isascii() and word.isalpha() and word.islower():
                 plain.append(word)  # most words: their own and only term, but for the stem
             else:
                 split[word] = _split(word)
         for word, stem in zip(plain, self.stem(plain), strict=True):
             known[word] = (word,) if stem == word else (word, stem + STEM_MARK)
         found = iter(self.stem([spelled for parts in split.values() for _, spelled in parts if spelled is not None]))
+        of_long: dict[str, tuple[str, ...]] = {}
         for word, parts in split.items():
             terms = [term for term, _ in parts]
             for term, spelled in parts:
                 stem = term if spelled is None else _term(next(found))
                 if stem and stem != term:
                     terms.append(stem + STEM_MARK)
-            known[word] = tuple(terms)
+            (of_long if word in long else known)[word] = tuple(terms)
         self._known = known
-        return known
+        return {word: known[word] for word in wanted - long} | of_long if long else known
 
 
 @cache

@@ -55,14 +55,24 @@ class Made:
     @classmethod
     def read(cls, conn: sqlite3.Connection) -> Made | None:
         """None before the first vector."""
-        row = conn.execute("SELECT name, dims, form, epoch, low, high, top FROM model").fetchone()
+        row = conn.execute(
+            "SELECT name, dims, form, epoch, low, high, top, (SELECT next_id FROM state) FROM model"
+        ).fetchone()
         if row is None:
             return None
-        name, *numbers = row
-        is_sane = isinstance(name, str) and all(isinstance(number, int) for number in numbers)
-        if not is_sane or not 0 < numbers[0] < 1 << 16 or not 0 <= numbers[3] <= numbers[4] <= numbers[5]:
-            raise Contradiction("what it says of its vectors makes no sense")
-        return cls(name, *numbers)
+        name, *numbers, next_id = row
+        is_sane = type(name) is str and all(type(number) is int for number in (*numbers, next_id))
+        made = cls(name, *numbers)
+        if (
+            not is_sane
+            or not 0 < made.dims < 1 << 16
+            or not 0 <= made.epoch < schema.MOST_COUNTED
+            or not 0 <= made.low <= made.high <= made.top <= next_id
+        ):
+            raise Contradiction(
+                "what it says of its vectors makes no sense; `tinymemory check --repair` makes that anew"
+            )
+        return made
 
     def write(self, conn: sqlite3.Connection) -> None:
         values = (self.name, self.dims, self.form, self.epoch, self.low, self.high, self.top)
@@ -214,7 +224,8 @@ def rebuild(conn: sqlite3.Connection) -> None:
     conn.execute("DELETE FROM vbits")
     made = Made.read(conn)
     if made is not None:
-        for segment in range(made.top // schema.SEGMENT):
+        held = conn.execute("SELECT DISTINCT id / ? FROM vec WHERE id < ?", (schema.SEGMENT, made.top))
+        for (segment,) in held.fetchall():
             _write_signs(conn, made, segment)
 
 
@@ -230,7 +241,7 @@ def _write_signs(conn: sqlite3.Connection, made: Made, segment: int) -> None:
 def joined(passages: Passages, dims: int) -> npt.NDArray[np.int8] | None:
     """The vector of an item, of which only the direction counts; None where its passages say nothing together."""
     if passages.vectors.shape != (len(passages.spans), dims):
-        raise ValueError(f"{len(passages.spans)} passages do not go with vectors of {passages.vectors.shape}")
+        raise RuntimeError(f"{len(passages.spans)} passages do not go with vectors of {passages.vectors.shape}")
     mean = passages.vectors.sum(axis=0)
     largest = float(np.abs(mean).max(initial=0.0))
     return np.rint(mean * (127 / largest)).astype(np.int8) if largest > 1e-6 else None

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 
-from explorer.contract import StoreItem
 from explorer.engines.sqlite import schema
+from explorer.engines.sqlite.facts import ReadItem
+from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.postings import Lists
 from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.tokens import Terms, index_terms
 
 _MOST_COUNTED = 255  # a term's count in an item is held in one byte
 _ROWS_AT_ONCE = 32
-
-ReadItem = Callable[[int], StoreItem | None]
-"""The item in a row; None where it cannot be read."""
 
 _Run = tuple[int, int, int]  # its number, its first row, the row after its last
 
@@ -37,10 +35,10 @@ def insert(conn: sqlite3.Connection, rows: Iterable[tuple[int, Terms]]) -> None:
     conn.executemany("INSERT INTO head VALUES(?, ?, ?)", heads)
 
 
-def remove(conn: sqlite3.Connection, expected: Mapping[int, int], read_item: ReadItem) -> None:
+def remove(conn: sqlite3.Connection, expected: Mapping[int, int | None], read_item: ReadItem) -> None:
     """Take items out, before `fac` and `item` lose them.
 
-    `expected`: how many different terms each has, by row, ascending.
+    `expected`: how many different terms each has, by row, ascending; None where that is not known.
     """
     state = State.read(conn)
     conn.executemany("DELETE FROM head WHERE id = ?", [(id,) for id in expected if id >= state.sealed_below])
@@ -63,10 +61,38 @@ def step(conn: sqlite3.Connection) -> bool:
     if runs is not None:
         _merge(conn, runs)
     elif _is_seal_due(state):
-        _seal(conn, state.sealed_below, state.sealed_below + schema.RUN)
+        stop = state.sealed_below + schema.RUN
+        held = _first_unsealed(conn, state)
+        if held < stop:
+            _seal(conn, state.sealed_below, stop)
+        else:
+            # Rows without items, of which a damaged file may have any number: not run by run.
+            cover(conn, state.sealed_below, held - held % schema.RUN)
     else:
         return False
     return True
+
+
+def cover(conn: sqlite3.Connection, first: int, stop: int) -> None:
+    """Seal the rows `first` to `stop` (not included), bounds of runs, of which `head` and `post` hold nothing."""
+    conn.executemany("INSERT INTO run VALUES(?, ?, ?)", _empty_runs(first, stop))
+    conn.execute("UPDATE state SET sealed_below = ?", (stop,))
+
+
+def _empty_runs(first: int, stop: int) -> Iterator[_Run]:
+    while first < stop:
+        if first % schema.SEGMENT == 0 and first + schema.SEGMENT <= stop:
+            yield 2 * first + 1, first, first + schema.SEGMENT  # as if they had been merged
+            first += schema.SEGMENT
+        else:
+            yield 2 * first, first, first + schema.RUN
+            first += schema.RUN
+
+
+def _first_unsealed(conn: sqlite3.Connection, state: State) -> int:
+    """The first row in `head`, or the next one where that is empty."""
+    (held,) = conn.execute("SELECT min(id) FROM head WHERE id >= ?", (state.sealed_below,)).fetchone()
+    return state.next_id if held is None else min(int(held), state.next_id)
 
 
 def _is_seal_due(state: State) -> bool:
@@ -84,7 +110,10 @@ def _mergeable(conn: sqlite3.Connection, state: State) -> list[_Run] | None:
 
 
 def _runs(conn: sqlite3.Connection) -> list[_Run]:
-    return conn.execute("SELECT id, first, stop FROM run ORDER BY id").fetchall()
+    runs = conn.execute("SELECT id, first, stop FROM run ORDER BY id").fetchall()
+    if any(type(first) is not int or type(stop) is not int or not 0 <= first < stop for _, first, stop in runs):
+        raise Contradiction("a run of its word index makes no sense; `tinymemory check --repair` makes them anew")
+    return runs
 
 
 def _seal(conn: sqlite3.Connection, first: int, stop: int) -> None:
@@ -116,10 +145,13 @@ def _write(conn: sqlite3.Connection, run: _Run, words: Lists) -> None:
         conn.executemany(statement, (values[at : at + 3 * size] for at in range(start, stop, 3 * size)))
 
 
-def _remove_from_run(conn: sqlite3.Connection, run: _Run, expected: Mapping[int, int], read_item: ReadItem) -> None:
+def _remove_from_run(
+    conn: sqlite3.Connection, run: _Run, expected: Mapping[int, int | None], read_item: ReadItem
+) -> None:
     number, first, stop = run
     (held,) = conn.execute("SELECT count(*) FROM fac WHERE id >= ? AND id < ?", (first, stop)).fetchone()
-    if held == len(expected):
+    known = {id: count for id, count in expected.items() if count is not None}
+    if held == len(known):
         conn.execute("DELETE FROM post WHERE run = ?", (number,))
         return
     terms: set[str] = set()
@@ -129,9 +161,9 @@ def _remove_from_run(conn: sqlite3.Connection, run: _Run, expected: Mapping[int,
             terms.update(index_terms(item.render_text(), item.meta.language).counts)
     query = "SELECT term, data FROM post WHERE run = ? AND term = ?"
     found = [row for term in sorted(terms) for row in conn.execute(query, (number, term))]
-    left = Counter(expected)
+    left = Counter(known)
     left.subtract(_drop(conn, run, expected, Lists.read(found)))
-    if +left:
+    if +left or len(known) < len(expected):
         # A text splits otherwise than when it was stored (a newer Python knows more characters): look everywhere.
         every = conn.execute("SELECT term, data FROM post WHERE run = ? ORDER BY term", (number,))
         _drop(conn, run, expected, Lists.read(every))

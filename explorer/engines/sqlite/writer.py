@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from explorer.contract import InvalidRequest, ItemId, StoreItem, StoreReceipt
-from explorer.engines.sqlite import facts, segments, vectors, words
-from explorer.engines.sqlite.connection import OpenedFile, moved_away
+from explorer.engines.sqlite import facts, schema, segments, vectors, words
+from explorer.engines.sqlite.connection import OpenedFile, check_layout, moved_away
 from explorer.engines.sqlite.facts import Facts
 from explorer.engines.sqlite.failures import Contradiction, translating
 from explorer.engines.sqlite.payloads import read_payload, to_payload
@@ -26,6 +26,10 @@ Choose = Callable[[sqlite3.Connection], Sequence[int]]
 
 _LOG_WAIT_S = 1.0  # for readers, before a removal is said to be unfinished
 _LOG_LIMIT = 4 << 20  # bytes from which on the log is brought into the file; SQLite's usual 1,000 pages
+
+
+_WITH_ROWS = ("item", "fac")  # the two that say which items there are
+_OF_ITEMS = (*_WITH_ROWS, "dict", "head", "post", "cols", "vec", "pvec", "vbits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,18 @@ class Writer:
             self.empty_log(_LOG_WAIT_S)
         return len(ids)
 
+    def remove_all(self, look: Callable[[sqlite3.Connection], None]) -> None:
+        """Remove every item and all that was made of them, as `remove` does, whatever a damaged file says of them.
+
+        `look` sees what there is, inside the removing transaction.
+        """
+        conn = self._connection()
+        with translating(self._location.path), self._transaction(conn):
+            look(conn)
+            has_removed = _remove_all(conn)
+        if has_removed or self._opened.has_traces:
+            self.empty_log(_LOG_WAIT_S)
+
     def change(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """What `change` returns, made in one transaction that leaves the items as they are."""
         conn = self._connection()
@@ -145,6 +161,7 @@ class Writer:
     def _transaction(self, conn: sqlite3.Connection) -> Iterator[None]:
         conn.execute("BEGIN IMMEDIATE")
         try:
+            check_layout(self._location, conn)
             before = conn.total_changes
             yield
             if conn.total_changes > before:
@@ -176,7 +193,7 @@ def _remove(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
     words.remove(conn, facts.terms_of(conn, ids), lambda id: _item(conn, id))
     vectors.remove(conn, ids)
     segments.clear(conn, ids)
-    facts.remove(conn, ids)
+    facts.remove(conn, ids, lambda id: _item(conn, id))
     conn.executemany("DELETE FROM item WHERE id = ?", [(id,) for id in ids])
     state = State.read(conn)
     generation = _log(conn, state, ids)
@@ -194,6 +211,22 @@ def _log(conn: sqlite3.Connection, state: State, removed: Sequence[int]) -> int:
     conn.execute("DELETE FROM gone WHERE generation <= ?", (floor,))
     conn.execute("UPDATE state SET generation = ?, log_floor = ?", (generation, floor))
     return generation
+
+
+def _remove_all(conn: sqlite3.Connection) -> bool:
+    """Empty every table that holds items or what was made of them; False where there was nothing."""
+    if not any(conn.execute(f"SELECT EXISTS(SELECT 1 FROM {table})").fetchone()[0] for table in _OF_ITEMS):
+        return False
+    state = State.read(conn)
+    held = [conn.execute(f"SELECT id FROM {table} WHERE id >= 0 AND id < ?", (state.next_id,)) for table in _WITH_ROWS]
+    ids = np.unique(np.concatenate([np.fromiter((id for (id,) in found), "<i8") for found in held])).tolist()
+    for table in (*_OF_ITEMS, "run", "gone"):
+        conn.execute(f"DELETE FROM {table}")
+    words.cover(conn, 0, state.next_id - state.next_id % schema.RUN)
+    generation = _log(conn, state, ids)
+    # What was logged before may be damaged: who is further behind reads the columns anew.
+    conn.execute("UPDATE state SET log_floor = ?, traces = ?, removals = removals + 1", (state.generation, generation))
+    return True
 
 
 def _item(conn: sqlite3.Connection, id: int) -> StoreItem | None:

@@ -153,9 +153,9 @@ DAMAGES: list[tuple[str, set[Trouble], int]] = [
     ("UPDATE cols SET data = (SELECT data FROM cols WHERE seg = 1) WHERE seg = 0", {Trouble.COLUMNS}, 0),
     ("UPDATE gone SET ids = x'0100000000000000' WHERE ids <> x''", {Trouble.LOG}, 0),
     ("UPDATE gone SET ids = x'00' WHERE ids <> x''", {Trouble.LOG}, 0),
-    ("UPDATE gone SET generation = 99 WHERE ids <> x''", {Trouble.LOG}, 0),
+    (f"UPDATE gone SET generation = {2**61} WHERE ids <> x''", {Trouble.LOG}, 0),
     ("DELETE FROM state", {Trouble.STATE, Trouble.UNREADABLE}, 0),
-    ("UPDATE state SET next_id = 44", {Trouble.STATE}, 0),
+    ("UPDATE state SET next_id = 44", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("UPDATE state SET uid = 7", {Trouble.STATE, Trouble.UNREADABLE}, 0),
     ("DELETE FROM vec WHERE id = 1", {Trouble.SIGNS, Trouble.NO_VECTOR}, 0),
     ("DELETE FROM vec WHERE id = 44", {Trouble.NO_VECTOR}, 0),
@@ -168,6 +168,66 @@ DAMAGES: list[tuple[str, set[Trouble], int]] = [
     ("CREATE TABLE other(x)", {Trouble.LAYOUT}, 0),
     ("DROP TABLE cols", {Trouble.LAYOUT, Trouble.UNREADABLE}, 0),
     ("UPDATE fac SET rec = 'text' WHERE id = 44", {Trouble.RECORD, Trouble.USES}, 0),
+    # Numbers that no file counts to.
+    *(
+        (f"UPDATE state SET {name} = {number}", {Trouble.STATE, Trouble.UNREADABLE}, 0)
+        for name, number in (
+            ("next_id", 2**62),
+            ("next_id", 2**63 - 1),
+            ("next_id", 3_000_000_000),
+            ("generation", 2**63 - 1),
+            ("changes", 2**63 - 1),
+            ("log_floor", 2**62),
+            ("traces", 2**62),
+            ("swept", 1.5),
+            ("uid", "x''"),
+        )
+    ),
+    ("UPDATE field SET next_code = 3000000000 WHERE field = 3", {Trouble.STATE}, 0),
+    (f"UPDATE field SET next_code = {2**62} WHERE field = 15", {Trouble.STATE}, 0),
+    ("UPDATE field SET next_code = -5", {Trouble.STATE}, 0),
+    ("UPDATE field SET next_code = 'text' WHERE field = 3", {Trouble.STATE}, 0),
+    ("DELETE FROM field WHERE field = 3", {Trouble.STATE}, 0),
+    (f"UPDATE model SET top = {2**62}", {Trouble.UNREADABLE}, 0),
+    ("UPDATE model SET top = top + 1", {Trouble.UNREADABLE}, 0),
+    (f"UPDATE model SET epoch = {2**63 - 1}", {Trouble.UNREADABLE}, 0),
+    # Rows that there cannot be.
+    *(
+        (
+            f"UPDATE item SET id = {row} WHERE id = 44",
+            {Trouble.NO_RECORD, Trouble.NO_ITEM, Trouble.WORDS, Trouble.ORPHAN_WORDS, Trouble.ORPHAN_VECTORS, *others},
+            0,
+        )
+        for row, others in ((-7, ()), (3_000_000_000, (Trouble.STATE,)), (2**62, (Trouble.STATE,)))
+    ),
+    (f"UPDATE fac SET id = {2**63 - 1} WHERE id = 44", {Trouble.NO_RECORD, Trouble.NO_ITEM}, 0),
+    (f"UPDATE head SET id = {2**60} WHERE id = 44", {Trouble.WORDS, Trouble.ORPHAN_WORDS}, 0),
+    ("UPDATE run SET first = -100 WHERE id = 1", {Trouble.WORDS, Trouble.ORPHAN_WORDS, Trouble.RUNS}, 0),
+    (f"UPDATE cols SET seg = {2**60} WHERE seg = 1", {Trouble.UNREADABLE}, 0),
+    # Values of another kind than their column's.
+    ("UPDATE run SET first = 'text' WHERE id = 1", {Trouble.UNREADABLE, Trouble.WORDS, Trouble.RUNS}, 0),
+    ("UPDATE post SET data = 'txt' WHERE run = 1 AND term = 'item'", {Trouble.UNREADABLE}, 0),
+    ("UPDATE post SET data = 7 WHERE run = 1 AND term = 'item'", {Trouble.UNREADABLE}, 0),
+    ("UPDATE vec SET data = 7 WHERE id = 44", {Trouble.VECTORS}, 0),
+    ("UPDATE vec SET data = CAST(substr(hex(data), 1, length(data)) AS TEXT) WHERE id = 44", {Trouble.VECTORS}, 0),
+    ("UPDATE pvec SET data = 7 WHERE id = 44", {Trouble.UNREADABLE}, 0),
+    ("UPDATE pvec SET data = CAST(substr(hex(data), 1, length(data)) AS TEXT) WHERE id = 44", {Trouble.UNREADABLE}, 0),
+    ("UPDATE vbits SET data = 7 WHERE seg = 1", {Trouble.SIGNS}, 0),
+    ("UPDATE item SET fp = 'text' WHERE id = 44", {Trouble.FINGERPRINT}, 0),
+    ("UPDATE fac SET tags = 'text' WHERE id = 44", {Trouble.UNREADABLE}, 0),
+    ("UPDATE head SET terms = x'ff20fe' WHERE id = 44", {Trouble.UNREADABLE}, 0),
+    ("UPDATE cols SET data = 7 WHERE seg = 1", {Trouble.UNREADABLE}, 0),
+    ("UPDATE gone SET ids = 7", {Trouble.UNREADABLE}, 0),
+    ("INSERT INTO dict VALUES(99, 1, 'x', 1)", {Trouble.UNREADABLE}, 0),
+    # A payload that is cut off, and one with something behind its end.
+    (
+        "UPDATE item SET payload = CAST(substr(payload, 1, length(payload) - 1) AS BLOB) WHERE id = 44",
+        {Trouble.CONTENT},
+        1,
+    ),
+    ("UPDATE item SET payload = CAST(payload || x'00' AS BLOB) WHERE id = 44", {Trouble.CONTENT}, 1),
+    ("CREATE VIEW other AS SELECT * FROM item", {Trouble.LAYOUT}, 0),
+    ("CREATE TRIGGER other AFTER DELETE ON dict BEGIN SELECT 1; END", {Trouble.LAYOUT}, 0),
 ]
 
 

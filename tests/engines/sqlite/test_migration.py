@@ -318,6 +318,7 @@ async def test_layout_2_keeps_its_vectors(folder: Path) -> None:
         held = conn.execute("SELECT * FROM vec ORDER BY id").fetchall()
         assert [id for id, data in held if not data] == [5]
         conn.execute("DELETE FROM vec WHERE data = x''")
+        conn.execute("ALTER TABLE state DROP COLUMN removals")
         conn.execute("PRAGMA user_version = 2")
         conn.commit()
     async with opened(path) as engine:

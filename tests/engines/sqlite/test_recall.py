@@ -10,7 +10,8 @@ import pytest
 
 from explorer.contract import Citation, GetRequest, RecallAnswer, RecallRequest, StoreItem, Timestamp, Unavailable
 from explorer.engines.sqlite import SqliteEngine
-from explorer.engines.sqlite.recall import NOTHING, Quote, answering, compose
+from explorer.engines.sqlite.recall import NOTHING, Quote, answering, compose, spread
+from explorer.engines.sqlite.tokens import MAX_UNITS, parse_query
 from tests.engines.sqlite.support import fill, note, opened, vectors_made
 from tests.engines.sqlite.test_passages import sentences, talk
 from tests.engines.sqlite.word_vectors import WordVectors
@@ -191,6 +192,13 @@ def test_evidence_of_words_or_of_both() -> None:
     assert is_answer(0.7, 0.21)
     assert is_answer(0.0, 0.45)
     assert not is_answer(0.25, 0.3)
+
+
+def test_question_of_many_runs_is_cut_as_a_query_is() -> None:
+    runs = ["".join(chr(0x4E00 + 90 * run + number) for number in range(90)) for run in range(200)]
+    units = spread(parse_query(" ".join(runs))).units
+    assert len(units) == MAX_UNITS
+    assert [unit.terms for unit in units[:2]] == [(runs[0][:2],), (runs[0][1:3],)]
 
 
 def test_answering_keeps_the_order_and_drops_the_weak() -> None:

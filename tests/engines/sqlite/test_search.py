@@ -285,7 +285,32 @@ async def test_longer_words_come_last_and_only_where_few_items_hold_the_word(
         assert scores.of("recall").keys() == {0, 3, 5}
         mask = scores.columns.alive.values.copy()
         mask[0] = False
-        assert scores.of("recall", mask).keys() == {1, 3, 5}  # what the filter leaves out does not count
+        assert scores.of("recall", mask).keys() == {3, 5}  # a filter adds no hit
+
+
+async def test_filters_leave_rarities_alone_and_these_are_forgotten_when_many(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "PREFIX_BELOW", 2)
+    monkeypatch.setattr(search_module, "_KEPT", 3)
+    held = ["a recall", "my recallbox", "recall", "the recalls", "no other", "recallbox recall"]
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(text) for text in held])
+    with closing(sqlite3.connect(folder / "memory.db", isolation_level=None)) as conn:
+        columns = Columns()
+        words = KeywordSearch(columns)
+        words.postings.sync(conn, columns.sync(conn))
+        query = parse_query("recall")
+        expected = words.rarities(conn, query), words.best_possible(conn, query)
+        few = columns.alive.values.copy()
+        few[[0, 2, 3]] = False
+        for mask in (few, columns.alive.values):
+            words.score(conn, query, mask)
+            assert (words.rarities(conn, query), words.best_possible(conn, query)) == expected
+        wide = parse_query(" ".join(f"word{number}" for number in range(9)))
+        assert len(words.rarities(conn, wide)) == 9
+        assert words.rarities(conn, query) == expected[0]
+        assert len(words._most) <= 3
 
 
 async def test_ties_go_to_the_later_stored(folder: Path) -> None:

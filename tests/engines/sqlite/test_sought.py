@@ -7,9 +7,10 @@ import random
 import pytest
 
 from explorer.contract import Document, DocumentBody, MemoryMeta, StoreItem
-from explorer.engines.sqlite.passages import passages_of
+from explorer.engines.sqlite import sought as sought_module
+from explorer.engines.sqlite.passages import passages_of, statements_of
 from explorer.engines.sqlite.search import PREFIX_WEIGHT, STEM_WEIGHT
-from explorer.engines.sqlite.sought import Sought, Text, Wanted
+from explorer.engines.sqlite.sought import Sought, Text, Wanted, _times
 from explorer.engines.sqlite.tokens import STEM_MARK, Unit, index_terms, parse_query, spaced, stemmer_of, stems
 from tests.engines.sqlite.support import note
 from tests.engines.sqlite.test_passages import sentences
@@ -107,3 +108,59 @@ def test_characters_that_stand_apart_prove_no_run() -> None:
 def test_shares_of_pieces() -> None:
     item = Document(body=DocumentBody(text="red car. blue car. green"), meta=MemoryMeta())
     assert sought("blue cars").shares(item, [(0, 8), (9, 18), (19, 24)]) == pytest.approx([0.5, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_pieces_hold_is_what_lies_in_them(seed: int) -> None:
+    rand = random.Random(seed)
+    bounds = sorted(rand.sample(range(200), 2 * rand.randint(1, 20)))
+    starts = sorted(max(0, start - rand.choice([0, 0, 9])) for start in bounds[::2])  # some begin in the one before
+    spans = list(zip(starts, bounds[1::2], strict=True))
+    spots = [(at, rand.choice([0.25, 0.7, 1.0])) for at in sorted(rand.sample(range(220), rand.randint(0, 60)))]
+    expected = {
+        number: sum(counts for at, counts in spots if start <= at < stop)
+        for number, (start, stop) in enumerate(spans)
+        if any(start <= at < stop for at, _ in spots)
+    }
+    assert dict(_times(spots, spans)) == expected
+
+
+def test_a_long_text_takes_a_time_that_grows_with_its_length_only() -> None:
+    """Of a log of 1.2 MB every place would be compared with every passage and statement: minutes."""
+    line = "2024-05-01 12:00:01 error: the request failed for user"
+    item = note("".join(f"{line} {number}\n" for number in range(20_000)))
+    statements = statements_of(item)
+    assert len(statements) == 20_000
+    (share,) = set(sought("which request failed").shares(item, statements))
+    assert 0.5 < share < 1
+    assert sought("error failed").look(item).passage > 0
+
+
+@pytest.mark.parametrize("text", ["xY" * 200_000, "é" + "xY" * 200_000])
+def test_a_long_unbroken_run_takes_no_time_to_speak_of(text: str) -> None:
+    """Each of its humps would be taken for the begin of a word that goes on to the end."""
+    assert sought("y").look(note(text)).chars == len(text)
+
+
+def test_long_word_is_found_as_the_index_cuts_it() -> None:
+    word = "b" * 100
+    look = sought(f"{word} extra").look(note(f"see {word} there"))
+    assert (look.share, look.span) == (0.5, (0, 110))
+
+
+def test_long_phrase_is_found_as_a_short_one_is() -> None:
+    words = [f"w{number}" for number in range(70)]
+    text = f"So: {'-'.join(words)}!"
+    assert sought(" ".join(words)).look(note(text)).is_whole
+    assert not sought(" ".join(words)).look(note(text.replace("-w40-", "-and-w40-"))).is_whole
+    # A pattern would be tried at each of the words, as far as it is long.
+    assert not sought("a " * 9_000 + "b").look(note("a " * 200_000 + "c b")).is_whole
+
+
+def test_text_is_split_once_however_many_runs_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = []
+    monkeypatch.setattr(sought_module, "spaced", lambda text: split.append(text) or spaced(text))
+    query = sought(" ".join(chr(0x4E00 + number) + "日本" for number in range(50)))
+    split.clear()
+    assert len(query.look(note("日 本")).unproven) == 50
+    assert split == ["日 本"]

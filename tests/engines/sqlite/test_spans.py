@@ -118,7 +118,9 @@ async def span_of(engine: SqliteEngine, offset: int, limit: int, listing: str | 
     return await engine.list_span(SpanRequest(offset=offset, limit=limit, listing=listing))
 
 
-async def test_places_stay_while_items_come_and_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [0, 1_024])
+async def test_places_stay_while_items_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(order, "_FEW", few)
     path = tmp_path / "memory.db"
     items = [note(f"{day}", observed_at=Timestamp.parse(f"2024-01-{day:02}T00:00:00Z")) for day in range(1, 7)]
     async with opened(path) as engine, opened(path) as other:

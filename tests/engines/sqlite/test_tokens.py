@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from explorer.engines.sqlite.tokens import (
     STEM_MARK,
     Terms,
     Unit,
+    fold,
     index_terms,
     parse_query,
     spaced,
@@ -187,6 +190,57 @@ def test_words_that_are_forgotten_are_learned_again(monkeypatch: pytest.MonkeyPa
         **{"services": 1, "running": 1, "profiles": 1, "of": 1, "things": 1, "items": 1},
         **{"servic!": 1, "run!": 1, "profil!": 1, "thing!": 1, "item!": 1},
     }
+
+
+def test_long_words_are_not_remembered() -> None:
+    """Encoded data would stay in memory after it was erased."""
+    word, humped = "q" * 100, "fooBar" * 20
+    text = f"zebras {word} of {humped} é{word}"
+    once = index_terms(text, None)
+    assert index_terms(text, None) == once
+    assert set(once.counts) == {"zebras", "zebra!", "of", word[:64], humped[:64].lower(), f"e{word}"[:64]}
+    for kept in (tokens._vocabulary("english")._known, tokens._vocabulary("english")._known_before):
+        assert all(len(known) <= MAX_TERM for known in kept)
+
+
+MARKS = [
+    "\u0301\u0323",
+    "\u093c\u094d",  # Indic, which stay
+    "\uff9e\u0301",  # a letter that becomes a mark
+    "\u0301\u0323\u2026",
+]
+
+
+@pytest.mark.parametrize("marks", MARKS)
+@pytest.mark.parametrize("count", [16, 500])
+def test_marks_are_put_in_order_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch, marks: str, count: int) -> None:
+    """To put many in order takes a time that grows with their square."""
+    longest = 0
+
+    def normalize(form: str, text: str) -> str:
+        nonlocal longest
+        run = 0
+        for char in unicodedata.normalize("NFKD", text):
+            run = run + 1 if unicodedata.combining(char) else 0
+            longest = max(longest, run)
+        return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+    fake = SimpleNamespace(normalize=normalize, combining=unicodedata.combining)
+    monkeypatch.setattr(tokens, "unicodedata", fake)
+    text = f"one ka{marks * count}b two"
+    terms = count_terms(text)
+    query = parse_query(text)
+    assert 1 < longest <= 30
+    assert all(term in terms for unit in query.units for term in unit.terms)
+    assert query.phrase is not None
+    assert query.phrase in spaced(text)
+    assert not any("\u034f" in term for term in terms)
+
+
+def test_a_word_with_many_accents_is_the_word() -> None:
+    word = "Zu\u0308" + "\u0301\u0323" * 300 + "rich"
+    assert list(count_terms(word)) == ["zurich"]
+    assert fold(word) == "Zurich"
 
 
 @given(st.text("abeginsy", min_size=1, max_size=12))

@@ -119,7 +119,7 @@ def check_file(path: Path, embedder: WordVectors) -> int:
             rows = embedder.embed([text[start:stop] for start, stop in spans])
             mean = rows.sum(axis=0)
             if not mean.any():
-                assert id not in of_items
+                assert of_items.pop(id) == b""
                 continue
             kept = np.frombuffer(of_items.pop(id), np.int8).astype(np.float32)
             assert unit(kept) @ unit(mean) > 0.9995
@@ -132,7 +132,7 @@ def check_file(path: Path, embedder: WordVectors) -> int:
             for row, other in zip(rows[kept_ones], those, strict=True):
                 assert row @ unit(other) > 0.95
         assert (of_items, of_passages) == ({}, {})
-        count: int = conn.execute("SELECT count(*) FROM vec").fetchone()[0]
+        count: int = conn.execute("SELECT count(*) FROM vec WHERE data <> x''").fetchone()[0]
         check_signs(conn, made)
         return count
 
@@ -164,7 +164,7 @@ def check_search(conn: sqlite3.Connection, index: VectorIndex, embedder: WordVec
     (query,) = embedder.embed([" ".join(rand.choices(WORDS, k=3))])
     expected = {}
     if made is not None and made.is_by(embedder.name, embedder.dims):
-        for id, data in conn.execute("SELECT id, data FROM vec"):
+        for id, data in conn.execute("SELECT id, data FROM vec WHERE data <> x''"):
             if mask[id] and made.covers(id, id + 1):
                 expected[id] = float(unit(np.frombuffer(data, np.int8).astype(np.float32)) @ query)
     rows, cosines = index.nearest(conn, query, mask, 7)
@@ -454,9 +454,12 @@ async def test_embedder_that_breaks_is_told_too(folder: Path, small: None, caplo
 
     async with opened(folder / "memory.db", embedder=Broken()) as engine:
         await engine.store(note("one"))
-        await wait_for_error(engine, "items could not be given their vectors (ValueError)")
+        said = (
+            "answered 1 texts with numbers of the shape (1, 69); it must give one vector for each text, all of the same"
+        )
+        await wait_for_error(engine, f"the embedder words 70 {said} size")
         assert len(await list_all(engine)) == 1
-    assert "1 passages do not go with vectors of (1, 69)" in caplog.text
+    assert "search by meaning is behind: the embedder words 70 answered 1 texts" in caplog.text
 
 
 async def test_locked_file_puts_vectors_off(folder: Path, small: None, until: Until) -> None:
@@ -505,7 +508,7 @@ async def test_damaged_item_does_not_keep_others_from_theirs(folder: Path) -> No
         await engine.store(note("four"))
         await caught_up(engine)
         with closing(sqlite3.connect(path)) as conn:
-            assert conn.execute("SELECT id FROM vec").fetchall() == [(0,), (2,), (3,)]
+            assert conn.execute("SELECT id FROM vec WHERE data <> x''").fetchall() == [(0,), (2,), (3,)]
 
 
 async def test_dimensions_may_be_known_only_by_the_first_answer(
@@ -621,7 +624,7 @@ def memory_of(rows: npt.NDArray[np.float32]) -> sqlite3.Connection:
     schema.migrate(conn)
     data = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
     conn.executemany("INSERT INTO vec VALUES(?, ?)", [(id, row.tobytes()) for id, row in enumerate(data)])
-    conn.execute("UPDATE state SET next_id = ?", (len(rows),))
+    conn.execute("UPDATE state SET changes = 1, next_id = ?", (len(rows),))
     Made("m", rows.shape[1], vectors.FORM, 1, len(rows), len(rows), len(rows)).write(conn)
     return conn
 
@@ -670,6 +673,18 @@ def test_nearest_of_many(monkeypatch: pytest.MonkeyPatch, share: float, are_sign
             expected = np.flatnonzero(mask & (cosines > 0.6))
             near, _ = index.nearest(conn, topic, mask, len(expected))
             assert sorted(near.tolist()) == expected.tolist()
+
+
+@pytest.mark.parametrize("period", [1, 2, 3, 64])
+@pytest.mark.parametrize("first", [0, 1])
+def test_signs_choose_as_many_rows_whichever_are_asked_about(period: int, first: int) -> None:
+    """As where every third item is of one node."""
+    distances = np.full(200_000, nearest._FAR)
+    distances[first::period] = np.random.default_rng(1).binomial(256, 0.4, len(distances[first::period]))
+    for count in (1, 700, 1_600):
+        cut = nearest._cut(distances, count, 256)
+        assert np.count_nonzero(distances < cut) < count <= np.count_nonzero(distances <= cut)
+    assert nearest._cut(distances, 200_001, 256) == 256
 
 
 def test_best_passage() -> None:
@@ -727,8 +742,8 @@ def test_signs_are_read_anew_of_what_took_their_place(monkeypatch: pytest.Monkey
     first, second = WordVectors(70), WordVectors(200 if what == "model" else 70)
     index = VectorIndex("m")
     for embedder, texts, uid, epoch in (
-        (first, words, b"1", 1),
-        (second, words[::-1], b"2" if what == "file" else b"1", 1 if what == "file" else 2),
+        (first, words, b"first id", 1),
+        (second, words[::-1], b"other id" if what == "file" else b"first id", 1 if what == "file" else 2),
     ):
         with closing(memory_of(embedder.embed(texts))) as conn:
             conn.execute("UPDATE state SET uid = ?", (uid,))

@@ -1,0 +1,238 @@
+"""The window on a large memory: what its user waits for, beside the engine's own time for the same.
+
+    python tests/benchmarks/bench_window.py --items 1000000 --dir KEPT [--pages 1000]
+
+Takes the engine's file from a folder of bench_embedded.py, or makes it there. Draws without a screen where none is set.
+Prints Markdown tables; see README.md here for what each figure means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from build import Build, open_engine
+from measure import goals, median, ms, resident_bytes, say, table
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+from qasync import QEventLoop
+
+from explorer.contract import ExploreRequest, Facet, ListRequest, MetaFilter
+from explorer.ui.garbage import GarbageCollector
+from explorer.ui.main_window import MainWindow
+from explorer.ui.theme import theme
+
+DRILLS = 8
+"""Values of the workspace facet that are drilled into."""
+PAGE = 200
+"""Items that the list asks for at once."""
+
+
+class Blocks(QObject):
+    """How late the event loop answers, milliseconds: asked by another thread, a millisecond after each answer."""
+
+    _asked = Signal(float)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spans: list[float] = []
+        self._answered = threading.Event()
+        self._is_ended = False
+        self._asked.connect(self._on_asked, Qt.ConnectionType.QueuedConnection)
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        while not self._is_ended:
+            self._answered.clear()
+            self._asked.emit(time.perf_counter())
+            self._answered.wait(60)
+            time.sleep(0.001)
+
+    def _on_asked(self, at: float) -> None:
+        self._spans.append((time.perf_counter() - at) * 1_000)
+        self._answered.set()
+
+    def take(self) -> list[float]:
+        """Those since the last call."""
+        spans, self._spans = self._spans, []
+        return spans
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._answered.set()
+        self._thread.join(5)
+
+
+def painted(*widgets: QWidget) -> None:
+    """Paint what is due in widgets now."""
+    for widget in widgets:
+        widget.repaint()
+
+
+async def settled(window: MainWindow) -> None:
+    """Wait until no panel waits for an answer: twice, as answers start new questions."""
+    for _ in range(2):
+        await until(lambda: window.is_idle)
+        await asyncio.sleep(0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110  (what is waited for is the window as its user sees it)
+        await asyncio.sleep(0.001)
+
+
+async def spent(call: Callable[[], Awaitable[object]]) -> float:
+    begun = time.perf_counter()
+    await call()
+    return (time.perf_counter() - begun) * 1_000
+
+
+async def bench(build: Build, pages: int) -> None:
+    blocks = Blocks()
+    path = build.engine_path()
+    rows: list[tuple[str, float, float | None, list[float]]] = []
+    shown: list[MainWindow] = []
+
+    async def show() -> None:
+        window = MainWindow()
+        window.resize(1440, 900)
+        window.show()
+        painted(window)
+        shown.append(window)
+
+    rows.append(("window to first paint", await spent(show), None, blocks.take()))
+    (window,) = shown
+    own = open_engine(path)
+    every = [ExploreRequest(facet=facet, limit=50) for facet in Facet]
+    alone = await spent(lambda: own.explore_many(every))
+    engine = open_engine(path)
+    say("opening")
+
+    async def opening() -> None:
+        window.show_engine(engine, path.name, is_read_only=False, can_lock=True)
+        await until(lambda: not window.facets.jobs.is_busy)
+        painted(window.facets)
+
+    rows.append(("open to first facets painted", await spent(opening), alone, blocks.take()))
+    await settled(window)
+    window.facets._on_expand_triggered()
+    await settled(window)
+    blocks.take()
+    buckets = (await own.explore(ExploreRequest(facet=Facet.WORKSPACE, limit=DRILLS))).buckets
+    clicks, engines, spans = [], [], []
+    for bucket in buckets:
+        filter = Facet.WORKSPACE.narrow(MetaFilter(), bucket.value)
+        window.clear_action.trigger()
+        await settled(window)
+        blocks.take()
+
+        async def drilled(filter: MetaFilter = filter) -> None:
+            window.go_to_filter(filter)
+            await settled(window)
+            painted(window.facets, window.items, window.timeline)
+
+        async def alone_again(filter: MetaFilter = filter) -> None:
+            await own.explore_many([ExploreRequest(facet=facet, filter=filter, limit=50) for facet in Facet])
+            await own.list(ListRequest(filter=filter, limit=PAGE))
+
+        clicks.append(await spent(drilled))
+        spans += blocks.take()
+        engines.append(await spent(alone_again))
+    times = [click / engine for click, engine in zip(clicks, engines, strict=True)]
+    rows.append(("click to 14 facets and the first page painted", statistics.median(clicks), median(engines), spans))
+    say("scrolling")
+    window.clear_action.trigger()
+    await settled(window)
+    blocks.take()
+    view = window.items.view
+    bar = view.verticalScrollBar()
+    each = []
+    for _ in range(pages):
+
+        async def scrolled() -> None:
+            bar.setValue(bar.value() + bar.pageStep())
+            await settled(window)
+            painted(view)
+
+        each.append(await spent(scrolled))
+    spans = blocks.take()
+    rows.append((f"one of {pages:,} pages scrolled", statistics.median(each), None, spans))
+    loaded = window.items.model.rowCount(QModelIndex())
+    held = resident_bytes()
+    every_span = sorted(span for *_, found in rows for span in found)
+    table(
+        f"The window on {build.items:,} items, ms",
+        ["", "window", "engine alone", "times", "longest block", "99th percentile"],
+        [
+            [
+                what,
+                ms(own_ms),
+                ms(peer),
+                "-" if peer is None else f"{own_ms / peer:.2f}",
+                ms(max(found, default=0.0)),
+                ms(_percentile(found)),
+            ]
+            for what, own_ms, peer, found in rows
+        ],
+        f"{loaded:,} rows were loaded; the process holds {(held or 0) / 1e6:,.0f} MB.",
+    )
+    longest, high = every_span[-1], _percentile(every_span)
+    goals(
+        [
+            ("blocks of the event loop at the 99th percentile at most 16 ms", ms(high), high <= 16),
+            ("no block above 50 ms", ms(longest), longest <= 50),
+            (
+                "click to painted at most 1.5 times the engine's own",
+                f"{statistics.median(times):.2f}",
+                statistics.median(times) <= 1.5,
+            ),
+            ("memory under 400 MB", f"{(held or 0) / 1e6:,.0f} MB", None if held is None else held < 400e6),
+        ]
+    )
+    blocks.end()
+    await window.aclose()
+    await engine.aclose()
+    await own.aclose()
+    window.close_for_good()
+
+
+def _percentile(spans: list[float]) -> float:
+    held = sorted(spans)
+    return held[int(0.99 * (len(held) - 1))] if held else 0.0
+
+
+async def prepared(folder: Path, items: int, seed: int, pages: int) -> None:
+    build = Build(folder, items, seed)
+    await build.make(["engine"])
+    del build.corpus  # the million strings of the generator are not the window's
+    await bench(build, pages)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--dir", type=Path, required=True)
+    parser.add_argument("--pages", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    app = QApplication(sys.argv[:1])
+    GarbageCollector(app)
+    app.setQuitOnLastWindowClosed(False)
+    theme().apply(app, "light")
+    with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
+        runner.run(prepared(args.dir, args.items, args.seed, args.pages))
+
+
+if __name__ == "__main__":
+    main()
