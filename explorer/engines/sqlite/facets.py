@@ -37,15 +37,17 @@ class _Counted:
         self._is_from_all = 2 * selection.total > columns.living
         mask = columns.alive.values & ~selection.mask if self._is_from_all else selection.mask
         rows = np.flatnonzero(mask) if self._is_from_all else selection.rows
-        self._has_rows = len(rows) > 0
-        self._counts = columns.count_each(fields, rows, mask) if self._has_rows else {}
+        self._rows = rows
+        self._counts = columns.count_each(fields, rows, mask) if len(rows) else {}
 
     def of(self, field: Field) -> Array:
         """How often each code occurs, in an array of the caller's own."""
-        if not self._is_from_all:
-            return self._counts[field] if self._has_rows else np.zeros(self._columns.dictionaries[field].size, np.int64)
-        counts = self._columns.counts(field)
-        return counts - self._counts[field] if self._has_rows else counts.copy()
+        if self._is_from_all and not len(self._rows):
+            return self._columns.counts(field).copy()
+        counts = self._counts.pop(field, None)
+        if counts is None:  # no rows, or a field that is asked for twice
+            counts = self._columns.count(field, self._rows)
+        return self._columns.counts(field) - counts if self._is_from_all else counts
 
 
 def _page(

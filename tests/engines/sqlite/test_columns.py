@@ -476,3 +476,13 @@ async def test_counting_begins_with_any_page(folder: Path) -> None:
         await fill(engine, [note("b", workspace="w")])
         page = await engine.explore(ExploreRequest(facet=Facet.WORKSPACE, limit=1))
         assert (page.buckets[0].count, page.total) == (2, 2)
+
+
+async def test_facet_that_is_asked_for_twice_is_counted_twice(tmp_path: Path) -> None:
+    async with opened(tmp_path / "memory.db") as engine:
+        await fill(engine, [note("a", workspace="w"), note("b", workspace="w"), note("c"), note("d", agent_id="x")])
+        for filter in (MetaFilter(), MetaFilter(workspace="w"), MetaFilter(agent_id="x")):
+            for facet in (Facet.WORKSPACE, Facet.TAG, Facet.KIND):
+                req = ExploreRequest(facet=facet, filter=filter, limit=5)
+                first, second = await engine.explore_many([req, req])
+                assert first == second == await engine.explore(req)
