@@ -29,6 +29,7 @@ class Options:
     shot: Path | None = None
     size: tuple[int, int] | None = None
     theme: str | None = None
+    is_rtl: bool = False
 
 
 def parse(argv: list[str]) -> tuple[Options, str | None]:
@@ -45,6 +46,7 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
     parser.add_argument("--shot", metavar="OUT.png", type=Path, help="draw the window into a picture and end")
     parser.add_argument("--size", metavar="WxH", type=_size, help="the window's size, such as 1440x900")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="the window's appearance")
+    parser.add_argument("--rtl", action="store_true", help="lay the window out from right to left")
     parser.add_argument("--scale", metavar="N", type=_scale, help="enlarge everything, such as 2")
     parser.add_argument("--version", action="version", version=f"TinyMemory Explorer {__version__}")
     args = parser.parse_args(argv)
@@ -61,6 +63,7 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
         shot=args.shot,
         size=args.size,
         theme=args.theme,
+        is_rtl=args.rtl,
     )
     return options, args.scale
 

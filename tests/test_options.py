@@ -23,11 +23,14 @@ def test_everything_is_read(tmp_path: Path) -> None:
             "1440x900",
             "--theme",
             "dark",
+            "--rtl",
             "--scale",
             "2",
         ]
     )
-    assert options == Options(open_path=memory, is_read_only=True, shot=Path("out.png"), size=(1440, 900), theme="dark")
+    assert options == Options(
+        open_path=memory, is_read_only=True, shot=Path("out.png"), size=(1440, 900), theme="dark", is_rtl=True
+    )
     assert scale == "2"
 
 

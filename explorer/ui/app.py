@@ -30,10 +30,12 @@ from explorer.engines import ConnectionStore, KeyStore
 from explorer.options import Options
 from explorer.sample import sample_path
 from explorer.ui.garbage import GarbageCollector
-from explorer.ui.main_window import MainWindow, open_settings
+from explorer.ui.main_window import open_settings
 from explorer.ui.program import Program
 from explorer.ui.signals import EndSignals
 from explorer.ui.theme import Mode, theme
+from explorer.ui.windows import Windows
+from explorer.ui.zoom import saved_zoom
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +67,17 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
     async with _places(options) as (store, sample, config):
         settings = open_settings(config) if options.shot is None else None
         mode = options.theme or (settings.value("theme") if settings is not None else None) or "system"
+        if settings is not None:
+            theme().high_contrast = settings.value("highContrast") in ("true", True)
+            theme().set_zoom(saved_zoom(settings.value("zoom", 100)))
+        if options.is_rtl:
+            app.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         theme().apply(app, _mode(mode))
-        window = MainWindow(settings)
-        _catch_uncaught(window)
-        program = Program(window, store, KeyStore(), sample)
-        signals.received.connect(program.closing.set)
+        windows = Windows(settings, store, KeyStore(), sample)
+        _catch_uncaught(windows)
+        program = windows.open()
+        window = program.window
+        signals.received.connect(windows.ended.set)
         try:
             if options.shot is not None:
                 return await _draw(program, options)
@@ -78,13 +86,11 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
                 window.resize(*options.size)
             window.show()
             program.jobs.start("open", program.start(options), lambda _: None)
-            await program.closing.wait()
+            await windows.ended.wait()
             return 0
         finally:
             _end_at_latest(_END_LIMIT_S)
-            window.leave()
-            await program.aclose()
-            window.close_for_good()
+            await windows.aclose()
 
 
 def _end_at_latest(limit_s: float) -> None:
@@ -155,19 +161,24 @@ def _mode(value: object) -> Mode:
     return value if value in ("light", "dark") else "system"
 
 
-def _catch_uncaught(window: MainWindow) -> None:
-    """Exceptions in slots and in tasks that nobody awaits: logged, and said in the window."""
+def _catch_uncaught(windows: Windows) -> None:
+    """Exceptions in slots and in tasks that nobody awaits: logged, and said in the window that is worked in."""
+
+    def say(error: BaseException) -> None:
+        program = windows.active if isValid(windows) else None
+        if program is not None and isValid(program.window):
+            program.window.show_exception(error)
 
     def on_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         log.error("uncaught", exc_info=(kind, error, trace))
-        if issubclass(kind, Exception) and isValid(window):
-            window.show_exception(error)
+        if issubclass(kind, Exception):
+            say(error)
 
     def on_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         log.error("uncaught on the loop: %s", context.get("message"), exc_info=error)
-        if isinstance(error, Exception) and isValid(window):
-            window.show_exception(error)
+        if isinstance(error, Exception):
+            say(error)
 
     sys.excepthook = on_exception
     asyncio.get_running_loop().set_exception_handler(on_loop_exception)

@@ -27,8 +27,8 @@ async def ask(dialog: QDialog) -> bool:
         dialog.deleteLater()
 
 
-async def confirm(parent: QWidget, title: str, sentence: str, yes: str) -> bool:
-    """Whether the person pressed `yes`; Cancel is the default. Both texts are drawn as they are, never as markup."""
+async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str = "Cancel") -> bool:
+    """Whether the person pressed `yes`; `no` is the default. Both texts are drawn as they are, never as markup."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Question)
     box.setTextFormat(Qt.TextFormat.PlainText)
@@ -36,6 +36,8 @@ async def confirm(parent: QWidget, title: str, sentence: str, yes: str) -> bool:
     box.setText(title)
     box.setInformativeText(sentence)
     accepted = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
-    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    refuse = box.addButton(no, QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(refuse)
+    box.setEscapeButton(refuse)
     await ask(box)  # its code depends on the buttons' roles; which one was pressed does not
     return box.clickedButton() is accepted

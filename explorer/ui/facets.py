@@ -300,7 +300,7 @@ class FacetPanel(QWidget):
         self._note = ""
         self.refresh()
 
-    def _on_cancel_wanted(self) -> None:
+    def cancel_counting(self) -> None:
         """Stop counting everything; the numbers that are there stay."""
         self.jobs.cancel()
         self._lanes.clear()
@@ -467,7 +467,7 @@ class FacetPanel(QWidget):
             self.model.set_counting(facets)
         if self.scan_limit == MAX_SCAN and self._lanes:
             self._note = ""
-            self.banner.show_note("Counting everything…", "Cancel", self._on_cancel_wanted)
+            self.banner.show_note("Counting everything…", "Cancel", self.cancel_counting)
         if theme().animation_ms(TURN_MS):
             self._turn.start()
 

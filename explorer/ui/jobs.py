@@ -25,10 +25,12 @@ class Jobs(QObject):
 
     busy_changed = Signal(bool)  # the first task began, or the last one ended
     failed = Signal(str, object)  # lane and exception
+    began = Signal(str)  # lane, also where it is started again
+    ended = Signal(str, object)  # lane, and None, the exception, or CancelledError; not of one that was started again
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._lanes: dict[str, asyncio.Task[Exception | None]] = {}
 
     @property
     def is_busy(self) -> bool:
@@ -52,6 +54,7 @@ class Jobs(QObject):
         task = loop.create_task(self._run(lane, work, done), name=lane)
         self._lanes[lane] = task  # the loop keeps weak references only
         task.add_done_callback(lambda ended: self._forget(lane, ended, work))
+        self.began.emit(lane)
 
     def cancel(self, lane: str | None = None) -> None:
         """Cancel the task of one lane, or of all."""
@@ -71,25 +74,31 @@ class Jobs(QObject):
         self.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> None:
+    async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> Exception | None:
         try:
             result = await work
             if self._is_current(lane):  # a thread cannot be cancelled: its answer may come late
                 done(result)
+            return None
         except Exception as error:  # CancelledError is not an Exception: it passes through
             if not isinstance(error, TinyMemoryError):
                 log.exception("lane %s", lane)
             if self._is_current(lane):
                 self.failed.emit(lane, error)
+            return error
 
     def _is_current(self, lane: str) -> bool:
         task = asyncio.current_task()
         # One that was cancelled and answers all the same has been told that nobody listens any more.
         return isValid(self) and task is not None and self._lanes.get(lane) is task and not task.cancelling()
 
-    def _forget(self, lane: str, ended: asyncio.Task[None], work: Coroutine[Any, Any, Any]) -> None:
+    def _forget(self, lane: str, ended: asyncio.Task[Exception | None], work: Coroutine[Any, Any, Any]) -> None:
         work.close()  # cancelled before its first step: never awaited
         if self._lanes.get(lane) is ended:
             del self._lanes[lane]
-            if not self._lanes and isValid(self):  # the widget may be gone already
+            if not isValid(self):  # the widget may be gone already
+                return
+            is_cancelled = ended.cancelled() or ended.cancelling()
+            self.ended.emit(lane, asyncio.CancelledError() if is_cancelled else ended.exception() or ended.result())
+            if not self._lanes:
                 self.busy_changed.emit(False)

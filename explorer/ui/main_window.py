@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -44,23 +45,33 @@ from explorer.ui import icons, news, text
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
+from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.dialogs.shortcuts import ShortcutSheet
+from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.facets import FacetPanel
 from explorer.ui.items import ItemList
+from explorer.ui.job_list import JobList, State
 from explorer.ui.jobs import Jobs
+from explorer.ui.jobs_view import JobsView
 from explorer.ui.namespaces import NamespacePanel
+from explorer.ui.palette import Palette
+from explorer.ui.shortcuts import VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
-from explorer.ui.viewer import ItemViewer
+from explorer.ui.viewer import METADATA, RAW, READ, WHY, ItemViewer
 from explorer.ui.viewer_parts.why import Question
+from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
+from explorer.ui.zoom import ZOOMS, zoomed
 
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
-_LAYOUT_VERSION = 1
+_LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
 
@@ -81,8 +92,9 @@ class MainWindow(QMainWindow):
     import_wanted = Signal()
     export_wanted = Signal()
     export_selected_wanted = Signal()
-    job_cancel_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
+    quit_wanted = Signal()
+    new_window_wanted = Signal()
 
     def __init__(self, settings: QSettings | None = None) -> None:
         super().__init__()
@@ -100,6 +112,9 @@ class MainWindow(QMainWindow):
         self._wanted_id: ItemId | None = None
         self._has_own_layout = False
         self.jobs = Jobs(self)
+        self.job_list = JobList(self)
+        self.recent = Recent()
+        self.views = SavedViews(settings, self)
 
         self.connection_box = ConnectionBox()
         self.search_box = SearchBox()
@@ -114,6 +129,9 @@ class MainWindow(QMainWindow):
         self.viewer = ItemViewer(zone=self._zone)
         self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
         self.watch = Watch(self)
+        offered = Commands(self)
+        self.palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
+        self.jobs_view = JobsView(self.job_list, self._zone, self)
 
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
@@ -124,6 +142,9 @@ class MainWindow(QMainWindow):
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
+        if self.isRightToLeft():  # Qt mirrors what is inside of the areas, not the areas
+            left, right = right, left
+        self._layout_version = _LAYOUT_VERSION + self.isRightToLeft()  # one that was saved the other way is no use
         self._docks = [
             self._dock("namespacesDock", "Namespaces", self.namespaces, self.namespaces.head, left),
             self._dock("facetsDock", "Facets", self.facets, self.facets.head, left),
@@ -131,38 +152,78 @@ class MainWindow(QMainWindow):
         ]
         self._fill_more_menu()
         self._build_status()
+        self._watch_reads()
         self._connect()
         self._order_tabs()
-        self._first_layout = self.saveState(_LAYOUT_VERSION)
+        self._first_layout = self.saveState(self._layout_version)
+        self._allow_actions(is_read_only=False)
+        self._fill_views_menu()
         self._show_view()
 
     # Building
 
     def _build_actions(self) -> None:
-        self.back_action = self._action("Back", "chevron-left", "Alt+Left", "Show the view before this one")
-        self.forward_action = self._action("Forward", "chevron-right", "Alt+Right", "Show the view after this one")
-        self.refresh_action = self._action("Refresh", "refresh", "F5", "Read everything again")
-        self.find_action = self._action("Search", "search", "Ctrl+F", "Search inside the filter")
-        self.clear_action = self._action("Clear all conditions", "close", "Ctrl+Shift+Backspace", "Show everything")
+        self.palette_action = self._action(
+            "Do or go to…", "search", "Ctrl+K", "Find an action, a node, a value, an item"
+        )
+        self.shortcuts_action = self._action("Keyboard shortcuts", "", "F1", "All keys, by area")
+        self.back_action = self._action("Back", "chevron-left", "Alt+Left", "Show the view before this one", VIEW)
+        self.forward_action = self._action(
+            "Forward", "chevron-right", "Alt+Right", "Show the view after this one", VIEW
+        )
+        self.refresh_action = self._action("Refresh", "refresh", "F5", "Read everything again", VIEW)
+        self.find_action = self._action("Search", "search", "Ctrl+F", "Search inside the filter", VIEW)
+        self.clear_action = self._action(
+            "Clear all conditions", "close", "Ctrl+Shift+Backspace", "Show everything", VIEW
+        )
+        self.save_view_action = self._action("Save this view…", "plus", "Ctrl+D", "Keep the view under a name", VIEW)
+        self.views_action = self._action("Saved views…", "eye", "", "Rename and remove saved views", VIEW)
         self.open_action = self._action("Open a file…", "file", "Ctrl+O", "Open a memory file")
         self.connections_action = self._action("Connections…", "plug", "Ctrl+Shift+O", "Saved connections")
         self.import_action = self._action("Import items…", "import", "", "Store the items of a JSON Lines file")
         self.export_action = self._action("Export items…", "export", "", "Write what the filter admits to a file")
         self.export_action.setObjectName("exportAction")
+        self.jobs_action = self._action("Jobs", "clock", "Ctrl+J", "What runs, and how the last jobs went")
         self.next_pane_action = self._action("Next pane", "", "F6", "Move the keyboard to the next pane")
-        self.quit_action = self._action("Quit", "", "Ctrl+Q", "End the program")
+        self.previous_pane_action = self._action(
+            "Previous pane", "", "Shift+F6", "Move the keyboard to the pane before"
+        )
+        self.zoom_in_action = self._action("Larger text", "plus", "Ctrl++", "Make everything larger", VIEW)
+        self.zoom_in_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])  # + may need Shift
+        self.zoom_out_action = self._action("Smaller text", "minus", "Ctrl+-", "Make everything smaller", VIEW)
+        self.zoom_reset_action = self._action(
+            "Text at the system's size", "", "Ctrl+0", "Undo larger and smaller", VIEW
+        )
+        self.new_window_action = self._action("New window", "", "Ctrl+Shift+N", "This memory in another window as well")
+        self.close_action = self._action("Close window", "", "Ctrl+W", "Close this window; others stay")
+        self.quit_action = self._action("Quit", "", "Ctrl+Q", "Close every window and end the program")
 
-    def _action(self, words: str, icon: str, shortcut: str, tip: str) -> QAction:
+    def _action(self, words: str, icon: str, shortcut: str, tip: str, area: str = WINDOW) -> QAction:
         action = QAction(words, self)
         if icon:
             icons.keep(action, icon)
+            action.setProperty("iconName", icon)
         if shortcut:
             action.setShortcut(QKeySequence(shortcut))
             tip = f"{tip} ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})"
         action.setToolTip(tip)
         action.setStatusTip(tip)
+        action.setProperty("area", area)
+        action.setProperty("tip", tip)
         self.addAction(action)
         return action
+
+    def commands(self) -> list[QAction]:
+        """Every action, for the palette: the window's own, then those of its panels and menus."""
+        return [
+            *(action for action in self.actions() if action is not self.palette_action),
+            self.viewer.similar_action,
+            self.viewer.find_action,
+            self.facets.count_all_action,
+            *self.items.copies.actions.values(),
+            *(dock.toggleViewAction() for dock in self._docks),
+            *self._look_actions,
+        ]
 
     def _build_top(self) -> None:
         bar = QToolBar()
@@ -189,6 +250,19 @@ class MainWindow(QMainWindow):
         bar.addWidget(_stretch())
         for widget in (self.read_only_button, self.refresh_button, self.more_button):
             bar.addWidget(widget)
+        self.views_button = QToolButton()
+        self.views_button.setObjectName("viewsButton")
+        self.views_button.setText("Views")
+        self.views_button.setAccessibleName("Saved views")
+        self.views_button.setToolTip("Saved views")
+        self.views_button.setProperty("kind", "small")
+        self.views_button.setProperty("textRole", "smallMedium")
+        self.views_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.views_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.views_button.setMenu(QMenu(self))
+        icons.keep(self.views_button, "eye")
+        self.chip_bar.add_trailing(self.views_button)
+        self._bar = bar
         self.top = _Column(bar, _rule(), self.chip_bar, self.error_banner, _rule())
         self.top.setProperty("surface", "window")
         self.setMenuWidget(self.top)
@@ -214,17 +288,23 @@ class MainWindow(QMainWindow):
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
+        menu.addActions([self.palette_action, self.new_window_action])
+        menu.addSeparator()
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
-        menu.addActions([self.import_action, self.export_action])
+        menu.addActions([self.import_action, self.export_action, self.jobs_action])
         menu.addSeparator()
         panels = menu.addMenu("Panels")
         for dock in self._docks:
-            panels.addAction(dock.toggleViewAction())
+            toggle = dock.toggleViewAction()
+            toggle.setProperty("group", "Show panel")
+            panels.addAction(toggle)
         panels.addSeparator()
-        panels.addAction("Put everything back", self._restore_first_layout)
+        first_layout = panels.addAction("Put everything back", self._restore_first_layout)
+        first_layout.setProperty("group", "Panels")
         looks = menu.addMenu("Appearance")
         group = QActionGroup(self)
+        self._look_actions = [first_layout]
         modes: dict[Mode, str] = {"system": "As the system", "light": "Light", "dark": "Dark"}
         for mode, words in modes.items():
             look = looks.addAction(words)
@@ -232,28 +312,70 @@ class MainWindow(QMainWindow):
             look.setChecked(theme().mode == mode)
             look.setData(mode)
             group.addAction(look)
+            self._look_actions.append(look)
         group.triggered.connect(self._on_look_group_triggered)
+        looks.addSeparator()
+        self.contrast_action = looks.addAction("High contrast")
+        self.contrast_action.setCheckable(True)
+        self.contrast_action.setChecked(theme().high_contrast)
+        self.contrast_action.triggered.connect(self._on_contrast_action_triggered)
+        self._look_actions.append(self.contrast_action)
+        for look in self._look_actions[1:]:
+            look.setProperty("group", "Appearance")
+        looks.addSeparator()
+        looks.addActions([self.zoom_in_action, self.zoom_out_action, self.zoom_reset_action])
         menu.addSeparator()
-        menu.addAction(self.quit_action)
+        menu.addActions([self.shortcuts_action, self.close_action, self.quit_action])
         self.more_button.setMenu(menu)
+
+    def _fill_views_menu(self) -> None:
+        menu = self.views_button.menu()
+        menu.clear()
+        for view in self.views.views:
+            action = menu.addAction(text.label(text.shown(view.name)))
+            action.triggered.connect(partial(self.show_saved, view.name))
+        menu.addSeparator()
+        menu.addActions([self.save_view_action, self.views_action])
 
     def _build_status(self) -> None:
         status = self.statusBar()
         status.setSizeGripEnabled(False)
         status.setContentsMargins(12, 0, 12, 0)
         self.read_label = _plain_label()
-        self.job_label = _plain_label()
-        self.zone_label = _plain_label()
-        self.zone_label.setText(f"Times in {zone_words(self._zone)}")
-        status.addWidget(self.read_label, 1)
+        self.jobs_button = QPushButton()
+        self.jobs_button.setObjectName("jobsButton")
+        self.jobs_button.setProperty("kind", "link")
+        self.jobs_button.setProperty("textRole", "smallMedium")
+        self.jobs_button.setToolTip("What runs, and how the last jobs went")
         self.job_cancel_button = QPushButton("Cancel")
         self.job_cancel_button.setObjectName("jobCancelButton")
         self.job_cancel_button.setProperty("kind", "link")
+        self.job_cancel_button.setProperty("textRole", "smallMedium")
         self.job_cancel_button.setAccessibleName("Cancel the running work")
-        self.job_cancel_button.hide()
-        status.addPermanentWidget(self.job_label)
+        self.zone_label = _plain_label()
+        self.zone_label.setText(f"Times in {zone_words(self._zone)}")
+        status.addWidget(self.read_label, 1)
+        status.addPermanentWidget(self.jobs_button)
         status.addPermanentWidget(self.job_cancel_button)
         status.addPermanentWidget(self.zone_label)
+        self._show_jobs()
+
+    def _watch_reads(self) -> None:
+        """What the panels read by themselves is a job as well, once it takes long."""
+        items, facets = self.items, self.facets
+        lists = dict.fromkeys(("first", "rows", "page"), "Reading the list")
+        copies = {"copy": "Copying items", "drag": "Writing a file to pull out"}
+        reads = {"item": "Reading the item", "thread": "Looking for the conversation", "why": "Asking why it was found"}
+        counted = items.count_label.text
+        self.job_list.watch(items.jobs, lists.get, items.loading.cancel_wanted.emit, counted)
+        self.job_list.watch(items.jobs, {"all": "Counting all of the list"}.get, items.count_all_button.click, counted)
+        self.job_list.watch(items.jobs, copies.get, items.copies.cancel)
+        self.job_list.watch(facets.jobs, lambda lane: "Counting the facets", facets.cancel_counting)
+        self.job_list.watch(self.namespaces.jobs, {"counts": "Counting the nodes"}.get, self.namespaces.jobs.cancel)
+        self.job_list.watch(
+            self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.count_all_button.click
+        )
+        self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
     def _connect(self) -> None:
         self.connection_box.chosen.connect(self.connection_chosen)
@@ -270,7 +392,7 @@ class MainWindow(QMainWindow):
         self.timeline.filter_wanted.connect(self.go_to_filter)
         self.watch.changed.connect(self._on_watch_changed)
         self.watch.answering.connect(self._ask_health)
-        self.items.item_selected.connect(self.viewer.show_hit)
+        self.items.item_selected.connect(self._on_items_item_selected)
         self.items.item_activated.connect(self._on_items_item_activated)
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
@@ -291,16 +413,32 @@ class MainWindow(QMainWindow):
         self.clear_action.triggered.connect(self._clear)
         self.import_action.triggered.connect(self.import_wanted)
         self.export_action.triggered.connect(self.export_wanted)
-        self.next_pane_action.triggered.connect(self._on_next_pane_action_triggered)
-        self.quit_action.triggered.connect(self.close)
-        self.job_cancel_button.clicked.connect(self.job_cancel_wanted)
+        self.next_pane_action.triggered.connect(partial(self._go_to_pane, 1))
+        self.quit_action.triggered.connect(self.quit_wanted)
+        self.previous_pane_action.triggered.connect(partial(self._go_to_pane, -1))
+        self.palette_action.triggered.connect(self.palette_box.open)
+        self.palette_box.failed.connect(self.show_exception)
+        self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
+        self.jobs_action.triggered.connect(self.show_jobs)
+        self.jobs_button.clicked.connect(self.show_jobs)
+        self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
+        self.job_list.changed.connect(self._show_jobs)
+        self.save_view_action.triggered.connect(self._on_save_view_action_triggered)
+        self.views_action.triggered.connect(self._on_views_action_triggered)
+        self.views.changed.connect(self._fill_views_menu)
+        self.zoom_in_action.triggered.connect(partial(self._zoom, 1))
+        self.zoom_out_action.triggered.connect(partial(self._zoom, -1))
+        self.zoom_reset_action.triggered.connect(partial(self._zoom, 0))
+        self.new_window_action.triggered.connect(self.new_window_wanted)
+        self.close_action.triggered.connect(self.close)
+        theme().changed.connect(self._on_theme_changed)
         self.read_only_button.clicked.connect(self._on_read_only_button_clicked)
         self._health_timer = QTimer(self)
         self._health_timer.setInterval(_HEALTH_EVERY_MS)
         self._health_timer.timeout.connect(self._ask_health)
 
     def _order_tabs(self) -> None:
-        """The way of the Tab key: toolbar, chips, namespaces, facets, list, viewer."""
+        """The way of the Tab key: toolbar, chips, namespaces, facets, time line, list, viewer, status."""
         stops: list[QWidget] = [
             self.connection_box,
             self.back_button,
@@ -312,6 +450,7 @@ class MainWindow(QMainWindow):
             self.refresh_button,
             self.more_button,
             self.chip_bar,
+            self.views_button,
             self.namespaces.reach_box,
             self.namespaces.tree,
             self.facets.sort_button,
@@ -325,11 +464,22 @@ class MainWindow(QMainWindow):
             self.items.select_all_button,
             self.items.copy_cancel_button,
             self.items.export_button,
-            self.viewer.header,
+            *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
+            self.viewer.similar_button,
+            self.viewer.copy_button,
+            self.viewer.more_button,
             self.viewer,
         ]
+        # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
+        policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
+        for stop, _ in policies:
+            stop.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
+        for stop, policy in policies:
+            stop.setFocusPolicy(policy)
+        QWidget.setTabOrder(self.connection_box.previousInFocusChain() or self.viewer, self.jobs_button)
+        QWidget.setTabOrder(self.jobs_button, self.job_cancel_button)
 
     # What is open
 
@@ -348,19 +498,23 @@ class MainWindow(QMainWindow):
         is_read_only: bool,
         can_lock: bool,
         keeps_view: bool = False,
+        key: str = "",
     ) -> None:
         """Browse another engine; the one before is the caller's to close.
 
         `can_lock`: whether this engine can be reopened read-only. `keeps_view`: it holds the same memory, so that
-        view, trail and selection stay; otherwise all begin anew.
+        view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known among the others,
+        and by which its saved views are found.
         """
         self._engine, self._name, self._health = engine, name, None
         self.error_banner.clear()
         self.read_label.clear()
+        self.views.open(key if engine is not None else "")
         current = self.items.current_hit() if keeps_view else None
         self._wanted_id = current.id if current is not None else None
         if not keeps_view:
             self.trail = Trail(View())
+            self.recent.clear()
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
@@ -368,15 +522,22 @@ class MainWindow(QMainWindow):
             panel.set_engine(engine)
         self._show_lock(is_read_only)
         self.read_only_button.setEnabled(engine is not None and can_lock)
-        for action in (self.refresh_action, self.export_action):
-            action.setEnabled(engine is not None)
-        self.import_action.setEnabled(engine is not None and not is_read_only)
+        self._allow_actions(is_read_only)
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
         self._show_view()
         self._ask_health()
         self._health_timer.start()
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _allow_actions(self, is_read_only: bool) -> None:
+        nothing = "" if self._engine is not None else "Nothing is open"
+        for action in (self.refresh_action, self.export_action, self.find_action):
+            _allow(action, nothing)
+        _allow(
+            self.save_view_action, nothing or ("" if self.views.can_save else "This memory has no name to keep it by")
+        )
+        _allow(self.import_action, nothing or ("Opened read-only" if is_read_only else ""))
 
     def _show_lock(self, is_read_only: bool) -> None:
         button = self.read_only_button
@@ -425,9 +586,9 @@ class MainWindow(QMainWindow):
 
     def _show_view(self) -> None:
         view = self.trail.current
-        self.back_action.setEnabled(self.trail.can_go_back)
-        self.forward_action.setEnabled(self.trail.can_go_forward)
-        self.clear_action.setEnabled(view != View())
+        _allow(self.back_action, "" if self.trail.can_go_back else "There is no view before this one")
+        _allow(self.forward_action, "" if self.trail.can_go_forward else "There is no view after this one")
+        _allow(self.clear_action, "" if view != View() else "There is no condition")
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         self.namespaces.show_filter(view.filter)
@@ -543,19 +704,83 @@ class MainWindow(QMainWindow):
         self.search_box.search_edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search_box.search_edit.selectAll()
 
-    def _on_next_pane_action_triggered(self) -> None:
+    def _go_to_pane(self, step: int) -> None:
         panes: list[QWidget] = [self.namespaces, self.facets, self.items, self.viewer, self.search_box.search_edit]
-        heads: dict[QWidget, QWidget] = {self.viewer: self.viewer.header, self.namespaces: self.namespaces.head}
+        heads: dict[QWidget, QWidget] = {
+            self.viewer: self.viewer.header,
+            self.namespaces: self.namespaces.head,
+            self.facets: self.facets.head,
+            self.search_box.search_edit: self.top,
+        }
         focus: QWidget | None = self.focusWidget()
-        at = len(panes) - 1
+        at = len(panes) - 1 if step > 0 else 0
         for place, pane in enumerate(panes):
             if focus is not None and (_holds(pane, focus) or _holds(heads.get(pane, pane), focus)):
                 at = place
-        for step in range(1, len(panes) + 1):
-            pane = panes[(at + step) % len(panes)]
+        for further in range(1, len(panes) + 1):
+            pane = panes[(at + further * step) % len(panes)]
             if pane.isVisible():
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
+
+    def open_item(self, hit: Hit) -> None:
+        """Show an item: its row where it is among those loaded, else the item alone."""
+        if not self.items.select_id(hit.id):
+            self.viewer.show_hit(hit)
+            self.viewer.show_listed(False)
+        self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_items_item_selected(self, hit: Hit | None) -> None:
+        self.viewer.show_hit(hit)
+        if hit is not None:
+            self.recent.note(hit)
+
+    # Saved views
+
+    def show_saved(self, name: str) -> None:
+        """Show a saved view as it was: what it admits, and how the window was laid out."""
+        saved = self.views.get(name)
+        if saved is None:
+            return
+        if saved.facets:
+            self.facets.restore(saved.facets)
+        if saved.items:
+            self.items.restore(saved.items)
+        layout = QByteArray.fromBase64(saved.layout.encode("ascii", "replace"))
+        if not layout.isEmpty() and self.restoreState(layout, self._layout_version):
+            self._has_own_layout = True
+        self.search_box.tell_now()
+        if self.trail.go(saved.view, is_typed=False):
+            self._show_view()
+
+    def _saved_view(self, name: str) -> SavedView:
+        view = self.trail.current
+        return SavedView(
+            name=name,
+            filter=view.filter,
+            query=view.query,
+            mode=view.mode,
+            layout=self.saveState(self._layout_version).toBase64().toStdString(),
+            facets=self.facets.state(),
+            items=self.items.arrangement(),
+        )
+
+    def _on_save_view_action_triggered(self) -> None:
+        chips = [f"{one.words} {one.value}" for one in self.chip_bar.chips()]
+        dialog = NameDialog(self.views, text.shown(", ".join(chips), NAME_MOST), self)
+        dialog.accepted.connect(lambda: self.views.save(self._saved_view(dialog.name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _on_views_action_triggered(self) -> None:
+        dialog = ViewsDialog(self.views, self)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _on_shortcuts_action_triggered(self) -> None:
+        dialog = ShortcutSheet(areas(self), self)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
 
     # News
 
@@ -567,10 +792,32 @@ class MainWindow(QMainWindow):
         """An error that no panel took up, as a sentence; its traceback is among the details."""
         self.show_error(news.sentence(error), news.details(error))
 
-    def show_job(self, words: str) -> None:
-        """What runs in the background, in the status line; "" when nothing does."""
-        self.job_label.setText(words)
-        self.job_cancel_button.setVisible(bool(words))
+    def show_jobs(self) -> None:
+        """The list of jobs, beside the window."""
+        self.jobs_view.show()
+        self.jobs_view.raise_()
+        self.jobs_view.activateWindow()
+
+    def _show_jobs(self) -> None:
+        """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
+        jobs, running = self.job_list.jobs, self.job_list.running
+        words = "Jobs"
+        if len(running) == 1:
+            job = running[0]
+            elapsed = text.duration(round(job.elapsed_s)) if job.elapsed_s >= 1 else ""
+            words = "  ".join(text.isolate(part) for part in (job.title, job.words, elapsed) if part)
+        elif running:
+            words = f"{text.number(len(running))} running"
+        elif failed := [job for job in jobs if job.state is State.FAILED]:
+            words = f"{text.number(len(failed))} failed"
+        self.jobs_button.setText(text.label(words))
+        self.jobs_button.setAccessibleName(f"Jobs: {words}")
+        self.jobs_button.setVisible(bool(jobs))
+        self.job_cancel_button.setVisible(len(running) == 1 and running[0].cancel is not None)
+
+    def _on_job_cancel_button_clicked(self) -> None:
+        for job in self.job_list.running:
+            job.stop()
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane == "health" and isinstance(error, TinyMemoryError):
@@ -590,6 +837,29 @@ class MainWindow(QMainWindow):
         if self._settings is not None:
             self._settings.setValue("theme", mode)
 
+    def _on_contrast_action_triggered(self, is_wanted: bool) -> None:
+        theme().set_high_contrast(is_wanted)
+        if self._settings is not None:
+            self._settings.setValue("highContrast", is_wanted)
+
+    def _zoom(self, step: int) -> None:
+        percent = zoomed(theme().zoom, step)
+        theme().set_zoom(percent)
+        self.statusBar().showMessage(f"Text at {percent}{text.NO_BREAK}%", _TOLD_MS)
+        if self._settings is not None:
+            self._settings.setValue("zoom", percent)
+
+    def _on_theme_changed(self) -> None:
+        self._bar.setFixedHeight(theme().row_height("toolbar"))
+        _allow(self.zoom_in_action, "" if theme().zoom < ZOOMS[-1] else "It is at its largest")
+        _allow(self.zoom_out_action, "" if theme().zoom > ZOOMS[0] else "It is at its smallest")
+        for look in self._look_actions:
+            if look.data() is not None:
+                look.setChecked(look.data() == theme().mode)
+        self.contrast_action.setChecked(theme().high_contrast)
+        if not self._has_own_layout:
+            self.place_docks()
+
     # Layout and end
 
     def restore_layout(self) -> None:
@@ -606,7 +876,7 @@ class MainWindow(QMainWindow):
         if isinstance(items, str):
             self.items.restore(items)
         if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
-            if isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION):
+            if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
                 return
         else:
@@ -616,6 +886,9 @@ class MainWindow(QMainWindow):
     def place_docks(self) -> None:
         """The columns of the design at this width."""
         left, right = _columns_of(self.width())
+        # Larger text gets wider columns, as far as the list keeps its share.
+        left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
+        right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         self.resizeDocks([self._docks[0], self._docks[2]], [left, right], horizontal)
         height = self.height() - 140
@@ -623,7 +896,7 @@ class MainWindow(QMainWindow):
 
     def _restore_first_layout(self) -> None:
         self._has_own_layout = False
-        self.restoreState(self._first_layout, _LAYOUT_VERSION)
+        self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
             dock.show()
         self.place_docks()
@@ -632,6 +905,7 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.connection_box.set_compact(self.width() < _COMPACT_BELOW_PX)
         self._fold_labels()
+        self.palette_box.place()
         if not self._has_own_layout and _columns_of(event.oldSize().width()) != _columns_of(self.width()):
             self.place_docks()
 
@@ -658,16 +932,18 @@ class MainWindow(QMainWindow):
         """Remember the layout and go from the screen: what still runs ends unseen."""
         if self._settings is not None and self.isVisible():
             self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+            self._settings.setValue("state", self.saveState(self._layout_version))
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())
+        self.jobs_view.hide()
         self.hide()
 
     async def aclose(self) -> None:
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
         self.leave()
+        await self.palette_box.aclose()
         await self.watch.aclose()
         for panel in self._panels:
             await panel.aclose()
@@ -696,6 +972,14 @@ class _Column(QWidget):
         column.setSpacing(0)
         for row in rows:
             column.addWidget(row)
+
+
+def _allow(action: QAction, why_not: str) -> None:
+    """Let an action be, or grey it; the reason is in its tooltip and in the palette."""
+    action.setEnabled(not why_not)
+    action.setProperty("whyNot", why_not)
+    tip = str(action.property("tip"))
+    action.setToolTip(f"{tip}. {why_not}." if why_not else tip)
 
 
 def _gap(width: int) -> QWidget:

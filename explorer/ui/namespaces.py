@@ -41,6 +41,7 @@ ICON = 16
 NAME_LEFT = ICON_LEFT + ICON + ICON_LEFT + 2
 NUMBER_WIDTH = 44
 HEAD_PADDING = 4
+REACH_LEAST = 160
 MEASURED = 50  # siblings: the longest by their letters, among which the widest is
 
 OPEN_DEPTH = 2
@@ -191,7 +192,8 @@ class ReachBox(QComboBox):
         return QSize(widest.width() - spare, widest.height())
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        hint = self.sizeHint()  # large text may be cut: a panel must not push the others out of the window
+        return QSize(min(hint.width(), REACH_LEAST), hint.height())
 
     def showPopup(self) -> None:
         view = self.view()
@@ -448,7 +450,8 @@ class NamespacePanel(QWidget):
         pill = pill_width(SANDBOX) - EDGE if any(node.is_sandbox for node in nodes) else 0
         head = self.tree.header()
         for column, largest, least in ((Column.HERE, here, NUMBER_WIDTH), (Column.ALL, everywhere, pill)):
-            width = max(NUMBER_WIDTH, least, text_width(self.model.count_text(largest), "strong") + GAP)
+            head_width = text_width(self.model.headerData(column, Qt.Orientation.Horizontal), "micro") + GAP
+            width = max(NUMBER_WIDTH, least, head_width, text_width(self.model.count_text(largest), "strong") + GAP)
             head.resizeSection(column, width + EDGE)
         self.delegate.forget_widths()
 

@@ -1,4 +1,4 @@
-"""What is open: files, saved connections and the sample, one at a time in the window, and the end of it all."""
+"""What is open in one window: files, saved connections and the sample, one at a time, and the end of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog
@@ -25,7 +26,7 @@ from explorer.options import Options
 from explorer.sample import NAME as SAMPLE_NAME
 from explorer.sample import ensure_sample
 from explorer.ui import text
-from explorer.ui.ask import ask
+from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.jobs import Jobs
@@ -52,7 +53,7 @@ class Opened:
 
 
 class Program:
-    """Opens memories into one window, one at a time, and ends in order."""
+    """Opens memories into one window, one at a time, and ends in order. Each window has an engine of its own."""
 
     def __init__(self, window: MainWindow, store: ConnectionStore, keys: KeyStore, sample: Path) -> None:
         self.window = window
@@ -103,6 +104,13 @@ class Program:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample()
 
+    async def open_like(self, other: Program) -> None:
+        """Open what another window shows, and show the same of it; a key that was given there is not asked again."""
+        await self._load_saved()
+        self._show_choices()
+        if other._opened is not None and await self._open(other._opened):
+            self.window.go(other.window.trail.current)
+
     async def open_sample(self, *, is_read_only: bool = False) -> None:
         path = await ensure_sample(self._sample)
         settings = EngineSettings(path=str(path), read_only=is_read_only or None)
@@ -138,11 +146,13 @@ class Program:
 
         The view stays where `opened` is what is open already, opened in another way.
         """
-        if not await self.transfers.may_end("End it and open"):
+        if not await self._may_end_jobs("Cancel jobs and open", "Cancel"):
             return False
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
+        opening = f"Open {text.isolate(text.shown(opened.name, 60))}"
         try:
-            health = await engine.health()
+            with self.window.job_list.if_slow(opening, partial(self.jobs.cancel, "open")):
+                health = await engine.health()
         except BaseException:  # cancelled too: by the next choice, or by the end
             await self._close_engine(engine)
             raise
@@ -161,6 +171,7 @@ class Program:
             is_read_only=bool(opened.settings.read_only),
             can_lock=engine.descriptor().needs_path,
             keeps_view=keeps_view,
+            key=opened.key,
         )
         self._show_choices()
         if not health.is_serving:
@@ -297,7 +308,25 @@ class Program:
     # The end
 
     def _on_window_close_wanted(self) -> None:
-        self.jobs.start("close", self.transfers.may_end("End it and close"), self._on_may_close)
+        self.jobs.start("close", self.may_close(), self._on_may_close)
+
+    async def may_close(self) -> bool:
+        """Whether no job runs any more in this window; asks before it cancels those that do."""
+        return await self._may_end_jobs("Cancel jobs and close", "Keep open")
+
+    async def _may_end_jobs(self, yes: str, no: str) -> bool:
+        jobs = self.window.job_list
+        running = len(jobs.holding)
+        if running and not await confirm(
+            self.window,
+            f"{text.counted(running, 'job')} {'is' if running == 1 else 'are'} running",
+            "What is stored by now stays; the rest is left out. An export that is not finished leaves no file.",
+            yes,
+            no,
+        ):
+            return False
+        await jobs.end_holding()
+        return True
 
     def _on_may_close(self, may_close: bool) -> None:
         if may_close:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FRAMES = """
 QMainWindow, QStatusBar, QToolBar { background: $window; }
-QMainWindow::separator { width: 4px; height: 4px; background: $window; }
+QMainWindow::separator { width: 4px; height: 4px; background: $gutter; }
 QMainWindow::separator:hover { background: $barDim; }
 QSplitter::handle { background: $window; }
 QSplitter::handle:horizontal { width: 4px; }
@@ -345,6 +345,8 @@ def _values(theme: Theme, image: Callable[[str, str], str]) -> dict[str, str | i
     tick = theme.size_px("body") + 1
     tick += tick % 2  # an odd box cannot have its mark in the middle
     border, focus = 2, 4  # both edges of a 1 px and of a 2 px border
+    # Of two colours only, what separates panels must be a line.
+    values["gutter"] = values["line" if theme.is_high_contrast else "window"]
     values |= {
         "small_px": theme.size_px("small"),
         "title_px": theme.size_px("title"),

@@ -93,6 +93,7 @@ ROLES: Mapping[str, tuple[int, QFont.Weight, bool]] = MappingProxyType(
         "monoSmall": (-2, QFont.Weight.Normal, True),
     }
 )
+DESIGN_PX = 13  # the body's size in the design, to which its widths belong
 SMALLEST_PX = 9  # below this nothing can be read, whatever the system's size is
 
 # What a row of each kind adds to one line of body text; the sum is rounded up to the 4 px grid.
@@ -174,6 +175,7 @@ class Theme(QObject):
         self._is_dark = False
         self._is_high_contrast = False
         self._mode: Mode = "system"
+        self._zoom = 100
         self._base_font: QFont | None = None
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
@@ -241,7 +243,13 @@ class Theme(QObject):
 
     def size_px(self, role: str) -> int:
         """The font size of a role in pixels."""
-        return max(SMALLEST_PX, QFontInfo(self._base()).pixelSize() + ROLES[role][0])
+        body = round(QFontInfo(self._base()).pixelSize() * self._zoom / 100)
+        return max(SMALLEST_PX, body + ROLES[role][0])
+
+    @property
+    def zoom(self) -> int:
+        """How large the text is, in percent of the system's own size."""
+        return self._zoom
 
     def _base(self) -> QFont:
         if self._base_font is None:
@@ -267,6 +275,10 @@ class Theme(QObject):
         """The height in pixels of one of `PADDING`'s kinds: 28 for a row at 13 px text, more for larger text."""
         return math.ceil((self.metrics("body").height() + PADDING[kind]) / 4) * 4
 
+    def scaled(self, design_px: int) -> int:
+        """A width of the design at the text's size of now; never less than the design's."""
+        return round(design_px * max(1.0, self.size_px("body") / DESIGN_PX))
+
     def animation_ms(self, duration_ms: int) -> int:
         """`duration_ms`, or 0 where the style or the user asks for no motion."""
         still = QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) <= 0
@@ -285,17 +297,33 @@ class Theme(QObject):
         if base_font is not None:
             self._base_font = QFont(base_font)
         self._base()  # read before the application's font is set below
-        self._fonts.clear()
-        self._metrics.clear()
-        self.type_generation += 1
+        self._forget_type()
         hints = app.styleHints()
         if first:
             app.setStyle(QStyleFactory.create("Fusion"))
             hints.colorSchemeChanged.connect(self._on_hints_color_scheme_changed)
             app.focusChanged.connect(self._on_app_focus_changed)
+            if hasattr(hints, "accessibility"):  # Qt 6.10
+                hints.accessibility().contrastPreferenceChanged.connect(self._dress)
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system": Qt.ColorScheme.Unknown}
         hints.setColorScheme(schemes[mode])  # title bars and native dialogs follow
         self._dress()
+
+    def set_zoom(self, percent: int) -> None:
+        """Make all text, and what is as high as text, larger or smaller than the system's own size."""
+        self._zoom = percent
+        self._forget_type()
+        self._dress()
+
+    def set_high_contrast(self, is_wanted: bool) -> None:
+        """Use the system's colours, whatever the system asks for; False leaves it to the system."""
+        self.high_contrast = is_wanted
+        self._dress()
+
+    def _forget_type(self) -> None:
+        self._fonts.clear()
+        self._metrics.clear()
+        self.type_generation += 1
 
     def _on_hints_color_scheme_changed(self) -> None:
         if self._mode == "system":

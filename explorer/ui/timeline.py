@@ -44,6 +44,7 @@ SIDE = 16  # from the pane's edges
 TOP = 4
 UNDER = 4  # below the axis
 GAP = 8
+BARS_LEAST = 46
 MAX_BAR = 40  # a memory of one day is no wall
 LEAST_BAR = 2  # little is not nothing
 HATCHED_FROM = 10
@@ -597,10 +598,16 @@ class TimelineView(QWidget):
     # Drawing
 
     def sizeHint(self) -> QSize:
-        return QSize(240, theme().row_height("timeline"))
+        return QSize(240, self._height_wanted())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, theme().row_height("timeline"))
+        return QSize(120, self._height_wanted())
+
+    def _height_wanted(self) -> int:
+        words = (
+            TOP + math.ceil(theme().metrics("small").height()) + math.ceil(theme().metrics("micro").height()) + UNDER
+        )
+        return max(theme().row_height("timeline"), words + BARS_LEAST)  # larger text must not take it from the bars
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

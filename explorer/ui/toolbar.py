@@ -100,6 +100,7 @@ class ConnectionBox(QComboBox):
         self._detail = ""
         self._width = 276
         self.activated.connect(self._on_self_activated)
+        theme().changed.connect(self.updateGeometry)
         theme().changed.connect(self.update)
 
     def show_choices(self, choices: Sequence[Choice], current: str) -> None:
@@ -129,7 +130,7 @@ class ConnectionBox(QComboBox):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return QSize(self._width, theme().row_height("field"))
+        return QSize(theme().scaled(self._width), theme().row_height("field"))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -153,7 +154,11 @@ class ConnectionBox(QComboBox):
         self.health_badge.move(place(0, _DOT).left(), (self.height() - _DOT) // 2)
         arrow = place(inner.width() - 12, 12)
         draw_icon(painter, arrow, "chevron-down", "text2", 12)
-        detail = self.health_badge.words if self._width < 250 else f"{self._detail}, {self.health_badge.words}"
+        detail = (
+            self.health_badge.words
+            if self.width() < theme().scaled(250)
+            else f"{self._detail}, {self.health_badge.words}"
+        )
         room = inner.width() - _DOT - 8 - 20
         name = shown(self._name) or "No memory open"
         detail_width = text_width(detail, "small") if self._name else 0
@@ -241,8 +246,6 @@ class SearchBox(QFrame):
         self._row.addWidget(self.mode_box)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(220)
-        self.setMaximumWidth(420)
-        self.setFixedHeight(theme().row_height("field"))
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPING_DELAY_MS)
@@ -255,6 +258,8 @@ class SearchBox(QFrame):
         self._recent_menu.aboutToShow.connect(self.fill_recent)
         self.search_edit.focus_changed.connect(self._on_search_edit_focus_changed)
         self.mode_box.activated.connect(self._on_mode_box_activated)
+        theme().changed.connect(self._fit_to_font)
+        self._fit_to_font()
 
     @property
     def mode(self) -> FetchMode | None:
@@ -317,7 +322,7 @@ class SearchBox(QFrame):
         menu.clear()
         for query in self._recent:
             action = menu.addAction(label(isolate(shown(query, _RECENT_CHARS))))
-            action.triggered.connect(lambda _=False, query=query: self._search(query))
+            action.triggered.connect(lambda _=False, query=query: self.search(query))
         if not self._recent:
             menu.addAction("No recent searches" if self._remembers else "Searches are not remembered").setEnabled(False)
         menu.addSeparator()
@@ -327,7 +332,8 @@ class SearchBox(QFrame):
         remember.setChecked(self._remembers)
         remember.triggered.connect(self._on_remember_triggered)
 
-    def _search(self, query: str) -> None:
+    def search(self, query: str) -> None:
+        """Search for `query` as if it had been typed."""
         self.search_edit.setText(query)
         self._is_typed = True
         self._remember()
@@ -378,3 +384,7 @@ class SearchBox(QFrame):
     def _tell(self) -> None:
         self._typing.stop()
         self.search_wanted.emit(self.search_edit.text().strip(), self.mode)
+
+    def _fit_to_font(self) -> None:
+        self.setMaximumWidth(theme().scaled(420))
+        self.setFixedHeight(theme().row_height("field"))

@@ -1,12 +1,15 @@
-"""Files of items in and out of the open memory, one at a time, in the background."""
+"""Files of items in and out of the open memory, in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtWidgets import QFileDialog
 
@@ -23,67 +26,56 @@ from explorer.transfer import (
 )
 from explorer.ui import news, text
 from explorer.ui.ask import ask, confirm
+from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
-_LANE = "transfer"
 _BAD_LINES_SHOWN = 200
 _NAME_CHARS = 40
 
 
 class Transfers:
-    """Asks for the file, runs the import or export, and says in the window how it went."""
+    """Asks for the file, runs the import or export as a job, and says in the window how it went."""
 
     def __init__(self, window: MainWindow) -> None:
         self.window = window
         self.memory_path: str | None = None
         """The file that is open, which no export may replace."""
         self._folder = str(Path.home())
+        self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
         window.import_wanted.connect(self._on_window_import_wanted)
         window.export_wanted.connect(self._on_window_export_wanted)
         window.export_selected_wanted.connect(self._on_window_export_selected_wanted)
-        window.job_cancel_wanted.connect(self._on_window_job_cancel_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
-
-    async def may_end(self, yes: str) -> bool:
-        """Whether nothing runs any more; asks before it ends what does, `yes` being the button that does so."""
-        if not self.jobs.is_running(_LANE):
-            return True
-        if not await confirm(
-            self.window,
-            "A file is being read or written",
-            "What is stored by now stays; the rest is left out. An export that is not finished leaves no file.",
-            yes,
-        ):
-            return False
-        await self.jobs.end(_LANE)
-        return True
 
     async def aclose(self) -> None:
         await self.jobs.aclose()
 
+    def _start(self, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+        """Run `work` in a lane of its own, whose name it is given."""
+        lane = f"transfer {next(self._lanes)}"
+        self.jobs.start(lane, work(lane), lambda _: None)
+
     def _on_window_import_wanted(self) -> None:
         engine = self.window.engine
-        if engine is not None and not self.jobs.is_running(_LANE):
-            self.jobs.start(_LANE, self._import(engine), lambda _: None)
+        if engine is not None:
+            self._start(lambda lane: self._import(lane, engine, None))
 
     def _on_window_export_wanted(self) -> None:
         engine = self.window.engine
-        if engine is not None and not self.jobs.is_running(_LANE):
-            self.jobs.start(_LANE, self._export(engine, self.window.trail.current.filter), lambda _: None)
+        if engine is not None:
+            filter = self.window.trail.current.filter
+            self._start(lambda lane: self._export(lane, engine, filter))
 
     def _on_window_export_selected_wanted(self) -> None:
-        engine, items = self.window.engine, self.window.items
-        if engine is None or self.jobs.is_running(_LANE):
+        engine, filter = self.window.engine, self.window.items.selected_filter
+        if engine is None:
             return
-        if items.selected_filter is not None:
-            self.jobs.start(_LANE, self._export(engine, items.selected_filter), lambda _: None)
+        if filter is not None:
+            self._start(lambda lane: self._export(lane, engine, filter))
         else:
-            self.jobs.start(_LANE, self._export_selected(engine), lambda _: None)
-
-    def _on_window_job_cancel_wanted(self) -> None:
-        self.jobs.cancel(_LANE)
+            self._start(lambda lane: self._export_selected(lane, engine))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
@@ -104,10 +96,13 @@ class Transfers:
         self._folder = str(path.parent)
         return path
 
-    async def _import(self, engine: MemoryEngine) -> None:
-        path = await self._choose("Import items from a JSON Lines file", ["JSON Lines (*.jsonl *.ndjson)"])
+    async def _import(self, lane: str, engine: MemoryEngine, path: Path | None) -> None:
+        path = path or await self._choose("Import items from a JSON Lines file", ["JSON Lines (*.jsonl *.ndjson)"])
         if path is None:
             return
+        jobs = self.window.job_list
+        job = jobs.begin(f"Import {text.isolate(text.shown(path.name, _NAME_CHARS))}", lambda: self.jobs.cancel(lane))
+        retry = partial(self._start, lambda lane: self._import(lane, engine, path))
         bad: list[BadLine] = []
         done = ImportProgress()
         failure: TinyMemoryError | None = None
@@ -115,46 +110,66 @@ class Transfers:
             async with contextlib.aclosing(import_jsonl(engine, path)) as steps:
                 async for done in steps:
                     bad += done.bad[: _BAD_LINES_SHOWN - len(bad)]
-                    part = text.share(done.bytes_done, done.bytes_total) if done.bytes_total else text.number(done.read)
-                    self.window.show_job(f"Importing {text.shown(path.name, _NAME_CHARS)}  {part}")
+                    part = done.bytes_done / done.bytes_total if done.bytes_total else None
+                    read = text.share(done.bytes_done, done.bytes_total) if done.bytes_total else text.number(done.read)
+                    jobs.step(job, read, part)
         except TinyMemoryError as error:
             failure = error
+        except BaseException as error:  # cancelled, or a fault of ours
+            self._end_badly(job, error, _imported(done), self._if_open(engine, retry))
+            raise
         finally:
-            self.window.show_job("")
             if done.stored and self.window.engine is engine:
                 self.window.refresh()
-        self._say_imported(path, done, bad, failure)
-
-    def _say_imported(
-        self, path: Path, done: ImportProgress, bad: list[BadLine], failure: TinyMemoryError | None
-    ) -> None:
-        said = f"{text.counted(done.stored, 'item')} stored, {text.number(done.replayed)} held already"
-        if done.refused:
-            said += f", {text.counted(done.refused, 'line')} refused"
-        said = f"{text.shown(path.name)}: {said}."
+        said = f"{text.shown(path.name)}: {_imported(done)}"
         lines = [f"line {line.number}: {text.shown(line.reason, 600)}" for line in bad]
         if done.refused > len(bad):
             lines.append(f"and {text.number(done.refused - len(bad))} more")
         if failure is not None:
-            self.window.show_error(f"{news.sentence(failure)} {said}", "\n".join([*lines, news.details(failure)]))
-        elif lines:
-            self.window.show_error(said, "\n".join(lines))
+            said, lines = f"{news.sentence(failure)} {said}", [*lines, news.details(failure)]
+        details = "\n".join(lines)
+        if failure is not None:
+            jobs.end(job, State.FAILED, said, details, self._if_open(engine, retry))
+        else:
+            jobs.end(job, State.DONE, said, details)
+        if details:
+            self.window.show_error(said, details)
         else:
             self.window.error_banner.show_note(said)
 
-    async def _export(self, engine: MemoryEngine, filter: MetaFilter) -> None:
+    def _end_badly(self, job: Job, error: BaseException, said: str, retry: Callable[[], None]) -> None:
+        if isinstance(error, Exception):
+            said = f"{news.sentence(error)} {said}"
+            self.window.job_list.end(job, State.FAILED, said, news.details(error), retry)
+        else:
+            self.window.job_list.end(job, State.CANCELLED, f"Cancelled. {said}", retry=retry)
+
+    def _if_open(self, engine: MemoryEngine, retry: Callable[[], None]) -> Callable[[], None]:
+        """`retry` while the memory that it is for is still the one that is open."""
+
+        def again() -> None:
+            if self.window.engine is engine:
+                retry()
+            else:
+                self.window.show_error("Another memory is open now. Open the one this was for, and begin it there.")
+
+        return again
+
+    async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
         left_out = sum(count for _, count in await sandbox_roots(engine, filter))
         path = await self._choose_target("Export what the filter admits to a JSON Lines file")
         if path is not None:
-            await self._write(path, export_jsonl(engine, path, filter, overwrite=True), left_out)
+            export = partial(export_jsonl, engine, path, filter, overwrite=True)
+            await self._write(lane, engine, path, export, left_out)
 
-    async def _export_selected(self, engine: MemoryEngine) -> None:
+    async def _export_selected(self, lane: str, engine: MemoryEngine) -> None:
         reach = self.window.trail.current.filter.reach
         async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
             ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
         path = await self._choose_target(f"Export {text.counted(len(ids), 'selected item')} to a JSON Lines file")
         if path is not None:
-            await self._write(path, export_named(engine, path, ids, reach, overwrite=True))
+            export = partial(export_named, engine, path, ids, reach, overwrite=True)
+            await self._write(lane, engine, path, export)
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
@@ -168,17 +183,30 @@ class Transfers:
             return None
         return path
 
-    async def _write(self, path: Path, export: AsyncGenerator[ExportProgress, None], left_out: int = 0) -> None:
+    async def _write(
+        self,
+        lane: str,
+        engine: MemoryEngine,
+        path: Path,
+        export: Callable[[], AsyncGenerator[ExportProgress, None]],
+        left_out: int = 0,
+    ) -> None:
+        jobs = self.window.job_list
+        name = text.isolate(text.shown(path.name, _NAME_CHARS))
+        job = jobs.begin(f"Export to {name}", lambda: self.jobs.cancel(lane))
+        again = self._if_open(
+            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, left_out))
+        )
         incomplete: list[str] = []
         done = ExportProgress()
         try:
-            async with contextlib.aclosing(export) as steps:
+            async with contextlib.aclosing(export()) as steps:
                 async for done in steps:
                     incomplete += done.incomplete
-                    written = text.counted(done.written, "item")
-                    self.window.show_job(f"Exporting to {text.shown(path.name, _NAME_CHARS)}  {written}")
-        finally:
-            self.window.show_job("")
+                    jobs.step(job, text.counted(done.written, "item"))
+        except BaseException as error:
+            self._end_badly(job, error, "No file was written.", again)
+            raise
         said = (
             f"{text.counted(done.written, 'item')}, {text.size(done.bytes_written)}, in {text.shown(str(path), 600)}."
         )
@@ -189,3 +217,11 @@ class Transfers:
             self.window.show_error(said, "\n".join(incomplete))
         else:
             self.window.error_banner.show_note(said)
+        jobs.end(job, State.DONE, said, "\n".join(incomplete))
+
+
+def _imported(done: ImportProgress) -> str:
+    said = f"{text.counted(done.stored, 'item')} stored, {text.number(done.replayed)} held already"
+    if done.refused:
+        said += f", {text.counted(done.refused, 'line')} refused"
+    return f"{said}."

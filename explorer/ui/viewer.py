@@ -253,8 +253,9 @@ class ItemViewer(QWidget):
         self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
         self.find_bar.step_wanted.connect(self.find_step)
         self.find_bar.closed.connect(self.close_find)
-        for key, step in ((Qt.Key.Key_F3, 1), (Qt.Key.Key_F3 | Qt.Modifier.SHIFT, -1)):
+        for key, step, words in (("F3", 1, "The next place found"), ("Shift+F3", -1, "The place found before")):
             shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setWhatsThis(words)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(partial(self.find_step, step))
         self._marking = QTimer(self)  # marks go with what is seen, once scrolling leaves time for it

@@ -218,7 +218,7 @@ async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_pa
         await program.start(Options(open_path=path))
         await until(lambda: is_idle(program))
         await choose(qtbot, until, program.window.import_action, lines)
-        await until(lambda: program.window.job_label.text() and rows(program))
+        await until(lambda: program.window.job_list.running and rows(program))
         program.window.connection_chosen.emit("sample")
         await until(lambda: dialog_of(QMessageBox) is not None)
         box = dialog_of(QMessageBox)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ from explorer.engines import (
 from explorer.ui import icons, text
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
+from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
@@ -132,7 +134,8 @@ class _ConnectionRow(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 44)
+        lines = theme().metrics("strong").height() + theme().metrics("small").height()
+        return QSize(200, max(44, math.ceil(lines) + 12))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -198,7 +201,7 @@ class ConnectDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("connectDialog")
         self.setWindowTitle("Connections")
-        self.resize(840, 504)
+        resize_to_design(self, 840, 504)
         self.chosen_name = ""
         self.jobs = Jobs(self)
         self._store = store
@@ -232,7 +235,7 @@ class ConnectDialog(QDialog):
     def _build_side(self) -> None:
         self._side = QFrame()
         self._side.setProperty("surface", "panel")
-        self._side.setFixedWidth(248)
+        self._side.setFixedWidth(theme().scaled(248))
         head = QLabel("Connections")
         head.setProperty("textRole", "smallStrong")
         head.setProperty("tone", "text2")

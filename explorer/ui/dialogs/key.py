@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLineEdit, QPushButt
 
 from explorer.engines import StaticCredential
 from explorer.ui.text import sentence, shown
+from explorer.ui.theme import theme
 
 
 class KeyDialog(QDialog):
@@ -45,7 +46,7 @@ class KeyDialog(QDialog):
         buttons.addWidget(cancel)
         buttons.addWidget(self.open_button)
         column.addLayout(buttons)
-        self.setMinimumWidth(420)
+        self.setMinimumWidth(theme().scaled(420))
         self.key_edit.textChanged.connect(self._on_key_edit_text_changed)
         cancel.clicked.connect(self.reject)
         self.open_button.clicked.connect(self.accept)

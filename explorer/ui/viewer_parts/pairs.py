@@ -120,6 +120,9 @@ class PairGrid(QWidget):
         super().__init__(parent)
         self._is_list = is_list
         self._pairs: list[tuple[_Key, list[ValueButton]]] = []
+        self._anchor = QWidget(self)  # never shown: where the values, made later, join the order of the Tab key
+        self._anchor.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._anchor.hide()
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -135,6 +138,8 @@ class PairGrid(QWidget):
 
     def add_pairs(self, pairs: Sequence[Pair]) -> None:
         """Show more, below what is shown."""
+        stops = [one for _, held in self._pairs for one in held if one.focusPolicy() != Qt.FocusPolicy.NoFocus]
+        before: QWidget = stops[-1] if stops else self._anchor
         for pair in pairs:
             label = _Key(pair.key, self)
             buttons = []
@@ -143,6 +148,9 @@ class PairGrid(QWidget):
                 button = ValueButton(pair.key, value, ends, self._is_list, self)
                 button.filter_wanted.connect(self.filter_wanted)
                 buttons.append(button)
+                if button.focusPolicy() != Qt.FocusPolicy.NoFocus:
+                    QWidget.setTabOrder(before, button)
+                    before = button
             for part in (label, *buttons):
                 part.show()
             self._pairs.append((label, buttons))

@@ -1,0 +1,197 @@
+"""What the palette of a window offers: its actions, and the nodes, values, items, searches and views it knows."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QKeySequence
+
+from explorer.contract import ExplorePage, Facet, Hit, MemoryEngine, MetaFilter, Namespace
+from explorer.contract.query import MAX_BUCKETS
+from explorer.ui import text
+from explorer.ui.facet_counts import count
+from explorer.ui.headline import headline
+from explorer.ui.item_view import KIND_ICONS
+from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
+from explorer.ui.namespaces import reach_of
+from explorer.ui.palette import ACTION, Command
+
+if TYPE_CHECKING:
+    from explorer.ui.main_window import MainWindow
+
+NODES_AT_ONCE = 1_000
+"""Of more nodes, those that come first in the tree are there at once, the others with what is asked."""
+NODES_MOST = 10_000
+_AT_A_TIME = 300  # entries made before others get their turn
+
+
+_FACET_ICONS = {
+    Facet.KIND: "document",
+    Facet.TAG: "tag",
+    Facet.SOURCE: "source",
+    Facet.AGENT: "agent",
+    Facet.FILE_PATH: "file",
+    Facet.FOLDER: "project",
+    Facet.THREAD: "conversation",
+    Facet.REPO: "project",
+    Facet.WORKSPACE: "workspace",
+    Facet.URL: "external",
+}
+
+
+class Commands:
+    """Of one window. What is stored is drawn as plain text, and is never what an entry is known by."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def gather(self) -> list[Command]:
+        """All that needs no asking: actions first, then what was seen lately, then where one can go."""
+        return [
+            *self._actions(),
+            *self._views(),
+            *self._recent_searches(),
+            *self._recent_items(),
+            *self._nodes(0, NODES_AT_ONCE),
+            *self._values(),
+        ]
+
+    async def ask(self) -> list[Command]:
+        """What is not on screen: further nodes, and of each facet that is not held whole as many values as the contract
+        gives at once.
+        """
+        window = self._window
+        engine, filter = window.engine, window.trail.current.filter
+        if engine is None:
+            return []
+        pages = await _pages(engine, filter, self._facets_not_whole())
+        found = []
+        values = itertools.chain.from_iterable(itertools.starmap(self._values_of, pages.items()))
+        for command in itertools.chain(self._nodes(NODES_AT_ONCE, NODES_MOST), values):
+            found.append(command)
+            if len(found) % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def search_for(self, typed: str) -> Command | None:
+        """The last line: what is typed as a search inside the filter."""
+        window = self._window
+        if window.engine is None or not window.engine.descriptor().fetch_modes:
+            return None
+        words = text.isolate(text.shown(typed, 80))
+        return Command(
+            f"Search inside the filter for {words}", "Search", partial(self._window.search_box.search, typed), "search"
+        )
+
+    # Actions
+
+    def _actions(self) -> Iterator[Command]:
+        for action in self._window.commands():
+            yield _of_action(action)
+
+    # Where one can go
+
+    def _nodes(self, first: int, end: int) -> Iterator[Command]:
+        for node in self._window.namespaces.model.nodes()[first:end]:
+            yield Command(
+                text.shown(str(node.namespace)),
+                "Node",
+                partial(self._go_to_node, node.namespace),
+                node.icon,
+                text.counted(node.here, "item"),
+                key=node.path,
+            )
+
+    def _values(self) -> Iterator[Command]:
+        model = self._window.facets.model
+        for facet in model.arrangement:
+            page = model.section(facet).page
+            if page is not None:
+                yield from self._values_of(facet, page)
+
+    def _values_of(self, facet: Facet, page: ExplorePage) -> Iterator[Command]:
+        if facet is Facet.NAMESPACE:  # the nodes, which stand there already
+            return
+        noun = WORDS[facet].noun.capitalize()
+        for bucket in page.buckets:
+            yield Command(
+                value_label(facet, bucket.value),
+                noun,
+                partial(self._narrow, facet, bucket.value),
+                _FACET_ICONS.get(facet, "funnel"),
+                text.counted(bucket.count, "item", page.truncated),
+                key=bucket.value,
+            )
+
+    def _facets_not_whole(self) -> list[Facet]:
+        model = self._window.facets.model
+        pages = {facet: model.section(facet).page for facet in model.arrangement if facet is not Facet.NAMESPACE}
+        return [facet for facet, page in pages.items() if page is None or page.more_buckets]
+
+    # What was seen lately
+
+    def _recent_items(self) -> Iterator[Command]:
+        for hit in self._window.recent.items():
+            where = text.shown(str(hit.meta.namespace), 60)
+            title = text.shown(headline(hit).name, 120) or "(empty)"
+            yield Command(title, "Item", partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
+
+    def _recent_searches(self) -> Iterator[Command]:
+        for query in self._window.search_box.recent:
+            yield Command(
+                text.shown(query, 120), "Recent search", partial(self._window.search_box.search, query), "clock"
+            )
+
+    def _views(self) -> Iterator[Command]:
+        for view in self._window.views.views:
+            yield Command(text.shown(view.name, 120), "Saved view", partial(self._window.show_saved, view.name), "eye")
+
+    # What they do
+
+    def _go_to_node(self, at: Namespace) -> None:
+        filter = self._window.trail.current.filter
+        reach = reach_of(self._window.namespaces.reach_box.currentData() or "subtree", at)
+        self._window.go_to_filter(filter.model_copy(update={"reach": reach}))
+
+    def _narrow(self, facet: Facet, value: str) -> None:
+        self._window.go_to_filter(narrowed(facet, self._window.trail.current.filter, value))
+
+
+class Recent:
+    """The items that were shown last, newest first; kept for this session only."""
+
+    def __init__(self, most: int = 20) -> None:
+        self._most = most
+        self._hits: dict[str, Hit] = {}
+
+    def note(self, hit: Hit) -> None:
+        self._hits.pop(hit.id, None)
+        self._hits[hit.id] = hit
+        while len(self._hits) > self._most:
+            del self._hits[next(iter(self._hits))]
+
+    def items(self) -> list[Hit]:
+        return list(reversed(self._hits.values()))
+
+    def clear(self) -> None:
+        self._hits.clear()
+
+
+async def _pages(engine: MemoryEngine, filter: MetaFilter, facets: Sequence[Facet]) -> dict[Facet, ExplorePage]:
+    if not facets:
+        return {}
+    return (await count(engine, filter, dict.fromkeys(facets, MAX_BUCKETS))).pages
+
+
+def _of_action(action: QAction) -> Command:
+    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    title = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
+    group = action.property("group")
+    if group:
+        title = f"{group}: {title[:1].lower()}{title[1:]}"
+    why_not = "" if action.isEnabled() else str(action.property("whyNot") or "Not possible now")
+    return Command(title, ACTION, action.trigger, action.property("iconName") or "", "", keys, why_not)

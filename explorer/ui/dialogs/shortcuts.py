@@ -1,0 +1,93 @@
+"""The sheet of all shortcuts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.rows import text_width
+from explorer.ui.shortcuts import Key
+
+
+class ShortcutSheet(QDialog):
+    """Keys and what they do, area by area, in two columns of areas."""
+
+    def __init__(self, areas: list[tuple[str, list[Key]]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("shortcutSheet")
+        self.setWindowTitle("Keyboard shortcuts")
+        inside = QWidget()
+        columns = QHBoxLayout(inside)
+        columns.setContentsMargins(24, 16, 24, 16)
+        columns.setSpacing(32)
+        half = sum(len(keys) + 2 for _, keys in areas) / 2
+        width = max(text_width(key.shown) for _, keys in areas for key in keys)
+        left, right = QVBoxLayout(), QVBoxLayout()
+        height = 0
+        for area, keys in areas:
+            (left if height < half else right).addWidget(_Area(area, keys, width))
+            height += len(keys) + 2
+        for column in (left, right):
+            column.setSpacing(16)
+            column.addStretch(1)
+            columns.addLayout(column, 1)
+        self.view = QScrollArea()
+        self.view.setObjectName("shortcutView")
+        self.view.setAccessibleName("Keyboard shortcuts")
+        self.view.setWidgetResizable(True)
+        self.view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the arrows scroll it
+        self.view.setWidget(inside)
+        self.close_button = QPushButton("Close")
+        self.close_button.setDefault(True)
+        foot = QFrame()
+        foot.setProperty("surface", "dialogFoot")
+        row = QHBoxLayout(foot)
+        row.setContentsMargins(24, 12, 24, 12)
+        row.addStretch(1)
+        row.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.view, 1)
+        column.addWidget(foot)
+        self.close_button.clicked.connect(self.accept)
+        resize_to_design(self, 760, 620)
+
+
+class _Area(QWidget):
+    def __init__(self, title: str, keys: list[Key], key_width: int) -> None:
+        super().__init__()
+        self.setAccessibleName(title)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(6)
+        grid.setColumnMinimumWidth(0, key_width)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(_label(title, "strong"), 0, 0, 1, 2)
+        for row, key in enumerate(keys, start=1):
+            grid.addWidget(_label(key.shown, "body", "text2"), row, 0, Qt.AlignmentFlag.AlignTop)
+            words = _label(key.words, "body")
+            words.setWordWrap(True)
+            grid.addWidget(words, row, 1)
+
+
+def _label(words: str, role: str, tone: str = "") -> QLabel:
+    label = QLabel()
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setText(words)
+    label.setProperty("textRole", role)
+    if tone:
+        label.setProperty("tone", tone)
+    return label

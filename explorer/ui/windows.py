@@ -1,0 +1,101 @@
+"""The windows of the program, each with what is open in it; the program ends with the last of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QPoint, QSettings
+from PySide6.QtWidgets import QApplication
+
+from explorer.engines import ConnectionStore, KeyStore
+from explorer.ui.jobs import Jobs
+from explorer.ui.main_window import MainWindow
+from explorer.ui.program import Program
+
+_STEP = QPoint(32, 32)  # of a new window from the one it was opened from
+
+
+class Windows(QObject):
+    """Opens windows and sees them off. A memory that two of them show is opened twice: each has an engine of its own,
+    and is told by the file itself what the other one changes.
+    """
+
+    def __init__(self, settings: QSettings | None, store: ConnectionStore, keys: KeyStore, sample: Path) -> None:
+        super().__init__()
+        self._settings = settings
+        self._store, self._keys, self._sample = store, keys, sample
+        self.programs: list[Program] = []
+        self._opened = 0
+        self.ended = asyncio.Event()
+        self.jobs = Jobs(self)
+
+    def open(self) -> Program:
+        """A new window, not shown yet, with nothing open in it."""
+        window = MainWindow(self._settings)
+        program = Program(window, self._store, self._keys, self._sample)
+        self.programs.append(program)
+        self._opened += 1
+        window.quit_wanted.connect(self._on_window_quit_wanted)
+        window.new_window_wanted.connect(lambda: self.open_beside(program))
+        self.jobs.start(f"see off {self._opened}", self._see_off(program), lambda _: None)
+        return program
+
+    def open_beside(self, other: Program) -> Program:
+        """Another window on what `other` shows."""
+        program = self.open()
+        program.window.restore_layout()
+        if not other.window.isMaximized():
+            program.window.resize(other.window.size())
+            program.window.move(other.window.pos() + _STEP)
+        program.window.show()
+        program.jobs.start("open", program.open_like(other), lambda _: None)
+        return program
+
+    @property
+    def active(self) -> Program | None:
+        """The one whose window the person works in, else the newest."""
+        window = QApplication.activeWindow()
+        return next(
+            (program for program in self.programs if program.window is window),
+            self.programs[-1] if self.programs else None,
+        )
+
+    async def aclose(self) -> None:
+        """End all of them, their tasks first."""
+        await self.jobs.aclose()
+        for program in self.programs:
+            program.window.leave()
+        for program in list(self.programs):
+            await self._end(program)
+
+    async def _see_off(self, program: Program) -> None:
+        await program.closing.wait()
+        if self.programs == [program]:
+            self.ended.set()  # what it shows is ended with the program
+            return
+        self.programs.remove(program)
+        program.window.leave()
+        await self._end(program)
+        program.window.deleteLater()
+
+    async def _end(self, program: Program) -> None:
+        await program.aclose()
+        program.window.close_for_good()
+
+    def _on_window_quit_wanted(self) -> None:
+        self.jobs.start("quit", self._may_quit(), self._on_may_quit)
+
+    async def _may_quit(self) -> bool:
+        """All are asked before one is closed."""
+        for program in list(self.programs):
+            if program.window.job_list.holding:
+                program.window.raise_()
+                program.window.activateWindow()
+            if not await program.may_close():
+                return False
+        return True
+
+    def _on_may_quit(self, may_quit: bool) -> None:
+        if may_quit:
+            self.ended.set()

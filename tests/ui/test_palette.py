@@ -1,0 +1,255 @@
+"""The command palette: what it finds, what it does, and where the focus is before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import ExploreRequest, MetaFilter, Unavailable
+from explorer.ui.main_window import MainWindow
+from explorer.ui.matching import best, fit, initials
+from explorer.ui.palette import Command, CommandModel
+from tests.conftest import Until
+from tests.fakes import FakeEngine, filled, learning
+from tests.ui.test_main_window import ITEMS, opened
+
+MARKUP = "<b>bold</b> & \u202eright"
+
+
+def palette_of(window: MainWindow) -> CommandModel:
+    return window.palette_box.model
+
+
+def commands(window: MainWindow) -> list[Command]:
+    model = palette_of(window)
+    return [command for row in range(model.rowCount()) if (command := model.command(model.index(row))) is not None]
+
+
+def found(window: MainWindow) -> list[tuple[str, str]]:
+    return [(command.title, command.kind) for command in commands(window)]
+
+
+def open_palette(qtbot: QtBot, window: MainWindow, typed: str = "") -> None:
+    window.activateWindow()
+    window.palette_action.trigger()
+    assert window.palette_box.isVisible()
+    qtbot.keyClicks(window.palette_box.edit, typed)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "order"),
+    [
+        ("refresh", "refresh action", 0),
+        ("ref", "refresh action", 1),
+        ("act", "refresh action", 2),
+        ("fresh", "refresh action", 3),
+        ("ra", "refresh action", 4),
+        ("xyz", "refresh action", None),
+        ("ar", "refresh action", None),
+        ("r", "keep action", None),
+    ],
+)
+def test_how_well_a_word_fits(word: str, name: str, order: int | None) -> None:
+    assert fit(word, name, initials(name)) == order
+
+
+def test_words_fit_in_any_order_and_beginnings_come_first() -> None:
+    names = ["import items", "the items to import", "items", "reimport", "import"]
+
+    def found(query: str, limit: int = 9) -> list[str]:
+        return best(query, names, lambda name: (name, ""), limit)
+
+    assert found("items import") == ["import items", "the items to import"]
+    assert found("import") == ["import items", "import", "the items to import", "reimport"]
+    assert found("import", 2) == ["import items", "import"]
+    assert found("", 2) == names[:2], "nothing typed: as they come"
+
+
+async def test_an_action_is_found_and_done_by_the_keyboard(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.facets.tree.setFocus()
+        qtbot.keyClick(window.facets.tree, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        box = window.palette_box
+        assert box.isVisible()
+        assert QApplication.focusWidget() is box.edit
+        qtbot.keyClicks(box.edit, "items exp")
+        assert found(window)[0] == ("Export items…", "Action")
+        box.edit.clear()
+        qtbot.keyClicks(box.edit, "keyboard")
+        qtbot.keyClick(box.edit, Qt.Key.Key_Return)
+        assert not box.isVisible()
+        await until(lambda: any(one.objectName() == "shortcutSheet" for one in QApplication.topLevelWidgets()))
+
+
+async def test_it_opens_from_everywhere_and_its_keys_close_it_too(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.activateWindow()
+        for widget in (window.search_box.search_edit, window.items.view, window.namespaces.tree, window.more_button):
+            widget.setFocus()
+            for is_open in (True, False):
+                focus = QApplication.focusWidget()
+                assert focus is not None
+                qtbot.keyClick(focus, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+                assert window.palette_box.isVisible() == is_open
+            assert QApplication.focusWidget() is widget
+
+
+async def test_escape_closes_and_gives_the_focus_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.facets.tree.setFocus()
+        open_palette(qtbot, window, "ref")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Tab)
+        assert QApplication.focusWidget() is window.palette_box.edit, "Tab does not leave it"
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Escape)
+        assert not window.palette_box.isVisible()
+        assert QApplication.focusWidget() is window.facets.tree
+        open_palette(qtbot, window)
+        assert window.palette_box.edit.text() == "", "nothing is left of what was typed"
+        window.items.view.setFocus(Qt.FocusReason.MouseFocusReason)
+        assert not window.palette_box.isVisible(), "who goes elsewhere has left it"
+        assert QApplication.focusWidget() is window.items.view
+
+
+async def test_what_cannot_be_done_says_why_and_is_not_done(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        open_palette(qtbot, window, "back")
+        first = commands(window)[0]
+        assert (first.title, first.why_not) == ("Back", "There is no view before this one")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        assert window.palette_box.isVisible(), "nothing happened"
+        assert "There is no view before this one" in palette_of(window).index(0).data(
+            Qt.ItemDataRole.AccessibleTextRole
+        )
+
+
+async def test_every_action_with_keys_is_there_with_them(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        open_palette(qtbot, window)
+        shown = {command.title: command.keys for command in commands(window) if command.kind == "Action"}
+        for action in window.actions():
+            if action is not window.palette_action:
+                assert shown[action.text()] == action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+
+
+async def test_a_node_a_value_and_an_item(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        open_palette(qtbot, window, "writer team")
+        at = found(window).index(("team:acme/agent:writer", "Node"))
+        qtbot.mouseClick(
+            window.palette_box.list.viewport(),
+            Qt.MouseButton.LeftButton,
+            pos=window.palette_box.list.visualRect(palette_of(window).index(at)).center(),
+        )
+        await until(lambda: window.is_idle)
+        assert window.trail.current.filter.reach is not None
+        assert str(window.trail.current.filter.reach.at) == "team:acme/agent:writer"
+        window.go_to_filter(MetaFilter())
+        await until(lambda: window.is_idle)
+
+        open_palette(qtbot, window, "tag refunds")
+        assert found(window)[0] == ("refunds", "Tag")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        assert window.trail.current.filter.tags_any == ["refunds"]
+
+        before = window.items.current_hit()
+        assert before is not None
+        window.go_to_filter(MetaFilter(agent_id="writer"))
+        await until(lambda: window.is_idle and window.items.model.rowCount() == 1)
+        open_palette(qtbot, window, "item")
+        kinds = [kind for _, kind in found(window)]
+        qtbot.keyClicks(window.palette_box.edit, " refund")
+        assert "Item" in kinds
+        row = next(row for row, (_, kind) in enumerate(found(window)) if kind == "Item")
+        title = found(window)[row][0]
+        for _ in range(row):
+            qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Down)
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        assert window.viewer.hit is not None
+        assert title.split()[0] in window.viewer.hit.text, "it is read though it is not in the list"
+
+
+async def test_values_that_are_not_on_screen_are_asked_for(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await filled([*ITEMS, *(learning(f"n {n}", agent_id=f"worker-{n:03}") for n in range(60))])
+    assert isinstance(engine, FakeEngine)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        open_palette(qtbot, window, "worker-05")
+        await until(lambda: ("worker-059", "Agent") in found(window))
+        assert sorted(set(found(window))) == sorted(found(window)), "nothing stands there twice"
+        asked = len(engine.calls)
+        qtbot.keyClicks(window.palette_box.edit, "9")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        assert engine.calls[asked:] == [] or window.trail.current.filter.agent_id == "worker-059"
+        await until(lambda: window.is_idle)
+        assert window.trail.current.filter.agent_id == "worker-059"
+
+
+async def test_an_answer_after_it_was_closed_changes_nothing(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await filled([*ITEMS, *(learning(f"n {n}", agent_id=f"worker-{n:03}") for n in range(60))])
+    assert isinstance(engine, FakeEngine)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+
+        def is_palettes(reqs: list[ExploreRequest]) -> bool:
+            return any(req.limit == 500 for req in reqs)
+
+        gate = engine.hold("explore_many", is_palettes, stubborn=True)
+        open_palette(qtbot, window, "worker-05")
+        await until(lambda: gate.waiting == 1)
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Escape)
+        open_palette(qtbot, window)
+        gate.open()
+        await until(lambda: not window.palette_box.jobs.is_busy)
+        assert ("worker-059", "Agent") not in found(window)
+
+
+async def test_a_refusal_is_said_where_it_concerns(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await filled([*ITEMS, *(learning(f"n {n}", agent_id=f"worker-{n:03}") for n in range(60))])
+    assert isinstance(engine, FakeEngine)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        engine.fail("explore_many", Unavailable("nobody is there"))
+        open_palette(qtbot, window, "writ")
+        await until(lambda: window.palette_box.note_label.isVisible())
+        assert "nobody is there" in window.palette_box.note_label.text()
+        assert found(window), "what was known is there all the same"
+
+
+async def test_what_is_stored_is_drawn_as_it_is(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await filled([learning("x", tags=[MARKUP])])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        open_palette(qtbot, window, "bold")
+        command = commands(window)[0]
+        assert command.title == "<b>bold</b> & ⟦RLO⟧right"
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        assert window.trail.current.filter.tags_any == [MARKUP], "and is looked for as it is stored"
+
+
+async def test_the_last_line_searches_for_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        open_palette(qtbot, window, "second approval")
+        assert [kind for _, kind in found(window)][-1] == "Search"
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Up)
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        assert window.trail.current.query == "second approval"
+        open_palette(qtbot, window, "recent")
+        assert ("second approval", "Recent search") in found(window)
+
+
+async def test_nothing_open_offers_actions_only(qtbot: QtBot) -> None:
+    window = MainWindow()
+    qtbot.addWidget(window)
+    window.show()
+    try:
+        open_palette(qtbot, window, "ref")
+        assert commands(window)[0].why_not == "Nothing is open"
+        window.palette_box.edit.setText("zzzz")
+        assert window.palette_box.empty_label.isVisible()
+    finally:
+        await window.aclose()
+        window.close_for_good()

@@ -1,0 +1,187 @@
+"""Saved views: named, shown again, renamed, removed and put back; and settings that make no sense do no harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import FetchMode, MetaFilter
+from explorer.engines import EngineSettings, build_engine
+from explorer.ui.dialogs.views import NameDialog, ViewsDialog
+from explorer.ui.main_window import MainWindow
+from explorer.ui.models.item_model import Column
+from explorer.ui.trail import View
+from explorer.ui.views import SavedView, SavedViews
+from tests.conftest import Until
+from tests.ui.test_main_window import ITEMS, opened
+
+NAMES = ["plain", "<b>bold</b> & more", "\u202eright", "名前"]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> QSettings:
+    return QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+
+
+def named(window: MainWindow) -> list[str]:
+    return [view.name for view in window.views.views]
+
+
+def dialog_of(kind: type) -> NameDialog | ViewsDialog | None:
+    return next((one for one in QApplication.topLevelWidgets() if isinstance(one, kind) and one.isVisible()), None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_view_comes_back_as_it_was_saved(settings: QSettings, name: str) -> None:
+    owner = QObject()
+    view = SavedView(
+        name=name,
+        filter=MetaFilter(tags_any=["a", "b"], agent_id=""),
+        query='"x" - y',
+        mode=FetchMode.HYBRID,
+        layout="xx",
+    )
+    views = SavedViews(settings, owner)
+    views.open("saved:one")
+    views.save(view)
+    again = SavedViews(QSettings(settings.fileName(), QSettings.Format.IniFormat), owner)
+    again.open("saved:one")
+    assert again.views == [view]
+    again.open("saved:two")
+    assert again.views == [], "each memory has its own"
+
+
+def test_renaming_removing_and_putting_back(settings: QSettings) -> None:
+    owner = QObject()
+    views = SavedViews(settings, owner)
+    views.open("key")
+    for name in ("a", "b", "c"):
+        views.save(SavedView(name=name))
+    assert not views.rename("a", "b")
+    assert not views.rename("a", "  ")
+    assert views.rename("a", " first ")
+    views.remove("b")
+    assert [view.name for view in views.views] == ["first", "c"]
+    assert views.removed is not None
+    views.save(SavedView(name="b", query="another of that name"))
+    views.put_back()
+    assert [view.name for view in views.views] == ["first", "b (2)", "c", "b"]
+    assert views.removed is None
+
+
+@pytest.mark.parametrize("held", ["{", "17", '{"name": "x"}', "null", '"text"', "[[]]", "[1, null]"])
+def test_settings_that_make_no_sense_do_no_harm(settings: QSettings, held: str) -> None:
+    owner = QObject()
+    views = SavedViews(settings, owner)
+    views.open("key")
+    views.save(SavedView(name="x"))
+    (key,) = [key for key in settings.allKeys() if key.startswith("views/")]
+    settings.setValue(key, held)
+    views.open("key")
+    assert views.views == []
+    views.save(SavedView(name="new"))
+    assert [view.name for view in views.views] == ["new"]
+
+
+def test_a_view_of_a_later_version_is_left_as_it_is(settings: QSettings) -> None:
+    owner = QObject()
+    views = SavedViews(settings, owner)
+    views.open("key")
+    views.save(SavedView(name="mine"))
+    (key,) = [key for key in settings.allKeys() if key.startswith("views/")]
+    later = {"name": "later", "mode": "telepathy"}
+    settings.setValue(key, json.dumps([later, {"name": "mine"}]))
+    views.open("key")
+    views.save(SavedView(name="second"))
+    assert later in json.loads(str(settings.value(key)))
+    assert [view.name for view in views.views] == ["mine", "second"]
+
+
+async def test_saving_and_showing_one_in_the_window(
+    qtbot: QtBot, tmp_path: Path, until: Until, settings: QSettings
+) -> None:
+    engine = build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
+    await engine.store_many(ITEMS)
+    async with opened(qtbot, tmp_path, until, engine, settings) as window:
+        window.show_engine(engine, "a.db", is_read_only=False, can_lock=True, key="file:/a.db")
+        window.go(View(MetaFilter(tags_any=["refunds"]), "refund", None))
+        window.facets.parentWidget().hide()
+        window.items.set_column_shown(Column.AGENT, True)
+        await until(lambda: window.is_idle)
+        window.save_view_action.trigger()
+        dialog = dialog_of(NameDialog)
+        assert isinstance(dialog, NameDialog)
+        assert "refunds" in dialog.name, "the conditions are a name to begin with"
+        dialog.name_edit.setText("")
+        assert not dialog.save_button.isEnabled()
+        qtbot.keyClicks(dialog.name_edit, "Refunds & more")
+        qtbot.keyClick(dialog.name_edit, Qt.Key.Key_Return)
+        assert named(window) == ["Refunds & more"]
+
+        window.go(View())
+        window.facets.parentWidget().show()
+        window.items.set_column_shown(Column.AGENT, False)
+        await until(lambda: window.is_idle)
+        menu = window.views_button.menu()
+        assert menu.actions()[0].text() == "Refunds && more"
+        menu.actions()[0].trigger()
+        await until(lambda: window.is_idle)
+        assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "refund", None)
+        assert not window.facets.isVisible(), "the layout is part of it"
+        assert not window.items.view.isColumnHidden(Column.AGENT), "and so are the columns"
+        window.back_action.trigger()
+        assert window.trail.current == View()
+
+        window.palette_action.trigger()
+        qtbot.keyClicks(window.palette_box.edit, "more refunds")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        assert window.trail.current.query == "refund"
+
+        window.save_view_action.trigger()
+        dialog = dialog_of(NameDialog)
+        assert isinstance(dialog, NameDialog)
+        dialog.name_edit.setText("Refunds & more")
+        assert dialog.save_button.text() == "Replace"
+        dialog.reject()
+
+
+async def test_putting_them_in_order(qtbot: QtBot, tmp_path: Path, until: Until, settings: QSettings) -> None:
+    async with opened(qtbot, tmp_path, until, settings=settings) as window:
+        window.views.open("key")
+        for name in ("a", "b"):
+            window.views.save(SavedView(name=name))
+        window.views_action.trigger()
+        dialog = dialog_of(ViewsDialog)
+        assert isinstance(dialog, ViewsDialog)
+        dialog.list.setCurrentRow(0)
+        dialog.rename_button.click()
+        edit = dialog.list.findChild(QLineEdit)
+        assert isinstance(edit, QLineEdit)
+        edit.setText("first")
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+        await until(lambda: named(window) == ["first", "b"])
+        await until(lambda: dialog.list.item(0).text() == "first")
+        dialog.list.setCurrentRow(1)
+        qtbot.keyClick(dialog.list, Qt.Key.Key_Delete)
+        await until(lambda: dialog.list.count() == 1)
+        assert named(window) == ["first"]
+        assert "b" in dialog.put_back_button.text()
+        dialog.put_back_button.click()
+        await until(lambda: dialog.list.count() == 2)
+        assert named(window) == ["first", "b"]
+        dialog.close()
+
+
+async def test_without_settings_they_last_as_long_as_the_window(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        assert not window.save_view_action.isEnabled(), "nothing names this memory"
+        window.views.open("key")
+        for name in ("a", "b"):
+            window.views.save(SavedView(name=name))
+        assert named(window) == ["a", "b"]
