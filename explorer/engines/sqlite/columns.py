@@ -154,7 +154,7 @@ class Dictionary:
 
     def smallest(self, conn: sqlite3.Connection, codes: Array, count: int) -> list[int]:
         """The `count` of `codes`, all of which have strings, whose strings come first, in order."""
-        if len(codes) > _FEW_TIES + count:
+        if len(codes) > count + (0 if len(self._ranks) else _FEW_TIES):
             walked = None if len(self._ranks) else self._first_by_walking(conn, codes, count)
             if walked is not None:
                 return walked
