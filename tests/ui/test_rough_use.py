@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,12 +97,22 @@ def test_without_a_display_one_sentence_says_so(tmp_path: Path) -> None:
     assert "The window cannot be shown" in done.stderr
 
 
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """What the signals do before and after: `close` leaves them to themselves, as is right for a program's end."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
 async def test_a_signal_comes_once(qtbot: QtBot, until: Until) -> None:
     window = Banner()
     qtbot.addWidget(window)
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signals = EndSignals(window)
     try:
-        signals = EndSignals(window)
         received: list[bool] = []
         signals.received.connect(lambda: received.append(True))
         os.kill(os.getpid(), signal.SIGTERM)
@@ -110,20 +121,17 @@ async def test_a_signal_comes_once(qtbot: QtBot, until: Until) -> None:
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, "the second one ends it at once"
     finally:
         signals.close()
-        signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.usefixtures("handlers")
 async def test_what_is_ignored_from_the_start_stays_ignored(qtbot: QtBot) -> None:
     window = Banner()
     qtbot.addWidget(window)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup leaves it
-    try:
-        signals = EndSignals(window)
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        signals.close()
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup leaves it
+    signals = EndSignals(window)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signals.close()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 async def test_closing_leaves_the_screen_at_once(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
