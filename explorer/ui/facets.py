@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
@@ -14,9 +14,10 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QPaintEvent,
+    QRegion,
 )
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QLineEdit,
     QMenu,
@@ -82,9 +83,27 @@ class FacetTree(PaneTree):
     node_opened = Signal(QModelIndex, bool)  # it is to be open, or closed
     head_moved = Signal(QModelIndex, int)  # up (-1) or down (1)
 
-    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
-        # Not the tree view's own: it measures each row again, and what a row says never changes how high it is.
-        QAbstractItemView.dataChanged(self, first, last, roles)
+    def __init__(self, model: FacetModel) -> None:
+        super().__init__()
+        self.setModel(model)
+        self.delegate = FacetDelegate(self, model)
+        self.setItemDelegate(self.delegate)
+
+    def moving_bars(self) -> QRegion:
+        """The strips with the bars that are on their way, of the rows that are seen."""
+        strips = QRegion()
+        index, height = self.indexAt(QPoint(self.viewport().width() // 2, 0)), self.viewport().height()
+        while index.isValid() and (place := self.visualRect(index)).top() < height:
+            strips += self.delegate.moving_bar(index, place)
+            index = self.indexBelow(index)
+        return strips
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        # A bar on its way is drawn many times a second: what stands above it is as it was.
+        is_part = event.rect().height() < self.viewport().height()
+        self.delegate.draws_bars_only = is_part and event.region().subtracted(self.moving_bars()).isEmpty()
+        super().paintEvent(event)
+        self.delegate.draws_bars_only = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
@@ -141,14 +160,12 @@ class FacetPanel(QWidget):
         self.head.add(self._make_sort_button())
         self.head.add(self._make_more_button())
 
-        self.tree = FacetTree()
+        self.tree = FacetTree(self.model)
+        self.delegate = self.tree.delegate
         self.tree.setObjectName("facetTree")
         self.tree.setAccessibleName("Facets")
         self.tree.setHeaderHidden(True)
         self.tree.setIndentation(INDENT)
-        self.tree.setModel(self.model)
-        self.delegate = FacetDelegate(self.tree, self.model)
-        self.tree.setItemDelegate(self.delegate)
         self.banner = PaneBanner()
 
         column = QVBoxLayout(self)
@@ -493,7 +510,7 @@ class FacetPanel(QWidget):
 
     def _on_bars_value_changed(self, progress: float) -> None:
         self.delegate.progress = progress if self._bars.state() == QAbstractAnimation.State.Running else 1.0
-        self.tree.viewport().update()
+        self.tree.viewport().update(self.tree.moving_bars())
 
     # Order: nothing moves under the pointer
 

@@ -36,6 +36,7 @@ INSET = 4  # of a row's ground from the edges of its view
 RADIUS = 4
 CHEVRON = 12
 PILL_PAD = 6
+LEAST_SIGN = 3  # pixels: signs are wider than that, on the whole
 
 
 def _is_mirrored() -> bool:
@@ -84,18 +85,16 @@ def draw_text(
     """
     box = QRectF(rect)
     mirrored = _is_mirrored()
-    room = math.floor(box.width())
-    line, width, ascent = _line(text, font_role, room, elide, mirrored, theme().type_generation)
-    at_end = align == Qt.AlignmentFlag.AlignRight
+    colors = theme()
+    line, width, rise = _line(text, font_role, math.floor(box.width()), elide, mirrored, colors.type_generation)
     if align == Qt.AlignmentFlag.AlignHCenter:
         left = box.left() + (box.width() - width) / 2
     else:
-        left = box.right() - width if at_end != mirrored else box.left()
-    painter.setFont(theme().font(font_role))
-    painter.setPen(theme().color(color_token))
-    metrics = theme().metrics(font_role)
-    baseline = box.top() + math.floor((box.height() - metrics.height()) / 2) + round(metrics.ascent())
-    painter.drawStaticText(QPointF(left, baseline - ascent), line)
+        left = box.right() - width if (align == Qt.AlignmentFlag.AlignRight) != mirrored else box.left()
+    painter.setFont(colors.font(font_role))
+    painter.setPen(colors.color(color_token))
+    top = box.top() + math.floor((box.height() - colors.metrics(font_role).height()) / 2)
+    painter.drawStaticText(QPointF(left, top + rise), line)
     return math.ceil(width)
 
 
@@ -103,30 +102,44 @@ def draw_text(
 def _line(
     text: str, font_role: str, room: int, elide: Qt.TextElideMode, mirrored: bool, type_generation: int
 ) -> tuple[QStaticText, float, float]:
-    """A line ready to draw, its width and its ascent: shaping costs ten times as much as drawing.
+    """A line ready to draw, its width, and how far below the top of the font's height it starts.
 
-    The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
+    Shaping costs ten times as much as drawing, so of a text far too long only a start is looked at.
     """
     metrics = theme().metrics(font_role)
+    start = text[: max(0, room) // LEAST_SIGN + 1]
+    if elide == Qt.TextElideMode.ElideRight and len(start) < len(text) and metrics.horizontalAdvance(start) > room:
+        text = start
     width = metrics.horizontalAdvance(text)
     if width > room:
         text = metrics.elidedText(text, elide, room)
         width = min(room, metrics.horizontalAdvance(text))
     text = text if text.isascii() and not mirrored else isolate(text)
+    line = QStaticText(text)
+    line.setTextFormat(Qt.TextFormat.PlainText)
+    line.setTextOption(_one_line())
+    line.prepare(font=theme().font(font_role))
+    # The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
+    ascent = _ascent("x" if text.isascii() else text, font_role, type_generation)
+    return line, width, round(metrics.ascent()) - ascent
+
+
+def _one_line() -> QTextOption:
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
     option.setTextDirection(Qt.LayoutDirection.LeftToRight)
-    line = QStaticText(text)
-    line.setTextFormat(Qt.TextFormat.PlainText)
-    line.setTextOption(option)
-    line.prepare(font=theme().font(font_role))
+    return option
+
+
+@functools.lru_cache(maxsize=256)
+def _ascent(text: str, font_role: str, type_generation: int) -> float:
     layout = QTextLayout(text, theme().font(font_role))
-    layout.setTextOption(option)
+    layout.setTextOption(_one_line())
     layout.beginLayout()
     measured = layout.createLine()
-    measured.setLineWidth(width * 2 + 1)  # lays it out; until then it has no ascent
+    measured.setLineWidth(1e6)  # lays it out; until then it has no ascent
     layout.endLayout()
-    return line, width, measured.ascent()
+    return measured.ascent()
 
 
 def text_width(text: str, font_role: str = "body") -> int:
