@@ -37,6 +37,7 @@ class FacetDelegate(QStyledItemDelegate):
         self._model = model
         self._italic: QFont | None = None
         self._box = 0
+        self._sizes: dict[str, QSize] = {}  # a layout asks for every row
         self.progress = 1.0  # of the bars on their way to new counts
         self.draws_bars_only = False
         self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
@@ -45,6 +46,7 @@ class FacetDelegate(QStyledItemDelegate):
     def _on_theme_changed(self) -> None:
         self._italic = None
         self._box = 0
+        self._sizes.clear()
 
     @property
     def _box_size(self) -> int:
@@ -53,11 +55,10 @@ class FacetDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         row = self._model.row_at(index)
-        if row is None:
-            return QSize(0, theme().row_height("facetHead"))
-        if row.type is RowType.FIND:
-            return QSize(0, theme().row_height("smallField") + 2 * FIND_MARGIN)
-        return QSize(0, theme().row_height("valueRow"))
+        kind = "facetHead" if row is None else "smallField" if row.type is RowType.FIND else "valueRow"
+        if kind not in self._sizes:
+            self._sizes[kind] = QSize(0, theme().row_height(kind) + (2 * FIND_MARGIN if kind == "smallField" else 0))
+        return self._sizes[kind]
 
     def box_area(self, index: Index) -> QRect:
         """Where a click ticks the value at `index`: the box with its surroundings."""

@@ -369,9 +369,10 @@ class ItemDelegate(QStyledItemDelegate):
         if not isinstance(model, ItemModel):
             return
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        self._draw_ground(painter, option.rect, index, selected)
+        has_focus = self._view.hasFocus()
+        self._draw_ground(painter, option.rect, index, selected, has_focus)
         column = Column(index.column())
-        focused = selected and self._view.hasFocus()
+        focused = selected and has_focus
         main = "softText" if focused else "text3" if model.is_stale else "text"
         aside = "softText" if focused else "text3" if model.is_stale else "text2"
         cell = option.rect.adjusted(PAD, 0, -PAD, 0)
@@ -417,10 +418,9 @@ class ItemDelegate(QStyledItemDelegate):
         bar = QRect(cell.left(), cell.center().y() - 4, round(cell.width() * share), 9)
         fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, ground)
 
-    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
+    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool, focused: bool) -> None:
         colors = theme()
         view = self._view
-        focused = view.hasFocus()
         if selected:
             painter.fillRect(rect, colors.color("soft" if focused else "idle"))
         elif index.row() == view.hovered:

@@ -26,6 +26,8 @@ class Jobs(QObject):
     busy_changed = Signal(bool)  # the first task began, or the last one ended
     failed = Signal(str, object)  # lane and exception
 
+    _is_showing = False  # one for all: whether an answer was handed out in this turn of the loop
+
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._lanes: dict[str, asyncio.Task[None]] = {}
@@ -74,8 +76,16 @@ class Jobs(QObject):
     async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> None:
         try:
             result = await work
+            # Several answers often come at once, and clicks and keys are let in between them.
+            while Jobs._is_showing:  # noqa: ASYNC110  (it ends with the turn of the loop)
+                await asyncio.sleep(0)
             if self._is_current(lane):  # a thread cannot be cancelled: its answer may come late
-                done(result)
+                Jobs._is_showing = True
+                try:
+                    done(result)
+                    await asyncio.sleep(0)
+                finally:
+                    Jobs._is_showing = False
         except Exception as error:  # CancelledError is not an Exception: it passes through
             if not isinstance(error, TinyMemoryError):
                 log.exception("lane %s", lane)
