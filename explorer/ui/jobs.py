@@ -26,7 +26,7 @@ class Jobs(QObject):
     busy_changed = Signal(bool)  # the first task began, or the last one ended
     failed = Signal(str, object)  # lane and exception
 
-    _is_showing = False  # one for all: whether an answer was handed out in this turn of the loop
+    _showing: asyncio.AbstractEventLoop | None = None  # one for all: that handed out an answer in this turn
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -77,20 +77,22 @@ class Jobs(QObject):
         try:
             result = await work
             # Several answers often come at once, and clicks and keys are let in between them.
-            while Jobs._is_showing:  # noqa: ASYNC110  (it ends with the turn of the loop)
+            loop = asyncio.get_running_loop()
+            while Jobs._showing is loop:  # noqa: ASYNC110  (it ends with the turn of the loop)
                 await asyncio.sleep(0)
             if self._is_current(lane):  # a thread cannot be cancelled: its answer may come late
-                Jobs._is_showing = True
-                try:
-                    done(result)
-                    await asyncio.sleep(0)
-                finally:
-                    Jobs._is_showing = False
+                Jobs._showing = loop
+                loop.call_soon(Jobs._end_turn)
+                done(result)
         except Exception as error:  # CancelledError is not an Exception: it passes through
             if not isinstance(error, TinyMemoryError):
                 log.exception("lane %s", lane)
             if self._is_current(lane):
                 self.failed.emit(lane, error)
+
+    @staticmethod
+    def _end_turn() -> None:
+        Jobs._showing = None
 
     def _is_current(self, lane: str) -> bool:
         task = asyncio.current_task()
