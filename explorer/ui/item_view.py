@@ -46,6 +46,7 @@ KIND_ICONS = {
     ItemKind.CONVERSATION: "conversation",
     ItemKind.LEARNING: "learning",
 }
+_COLUMNS = tuple(Column)
 _ICON = 16
 BAR, BAR_UP = 2, 4  # a score's bar, and how far above the row's end it stands
 ICON_AT = 14  # of a kind's icon, from the row's leading edge
@@ -368,10 +369,10 @@ class ItemDelegate(QStyledItemDelegate):
         model = index.model()
         if not isinstance(model, ItemModel):
             return
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        selected = self._view.selectionModel().isSelected(index)  # the option's state takes ten times as long to read
         has_focus = self._view.hasFocus()
         self._draw_ground(painter, option.rect, index, selected, has_focus)
-        column = Column(index.column())
+        column = _COLUMNS[index.column()]
         focused = selected and has_focus
         main = "softText" if focused else "text3" if model.is_stale else "text"
         aside = "softText" if focused else "text3" if model.is_stale else "text2"
