@@ -39,6 +39,9 @@ from explorer.ui.zoom import saved_zoom
 
 log = logging.getLogger(__name__)
 
+SWITCH_S = 0.000_5
+"""After this time a thread that reads hands the interpreter back: drawing asks for it at nearly each call."""
+
 _SHOT_LIMIT_S = 30.0
 _END_LIMIT_S = 3.0
 _NO_PLATFORM = "no Qt platform plugin could be initialized"
@@ -56,6 +59,7 @@ def run(options: Options) -> int:
     QApplication.setApplicationVersion(__version__)
     QApplication.setDesktopFileName("tinymemory-explorer")
     app = QApplication(sys.argv[:1])
+    sys.setswitchinterval(SWITCH_S)
     GarbageCollector(app)
     app.setQuitOnLastWindowClosed(False)  # the window ends the program once its tasks have ended
     signals = EndSignals(app)

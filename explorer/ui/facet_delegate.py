@@ -25,6 +25,7 @@ DOT = 6
 ARC = 12
 PIN = 12
 FIND_MARGIN = 4
+BARS = (*CHOICES, RowType.MISSING)  # what has one
 
 
 class FacetDelegate(QStyledItemDelegate):
@@ -36,13 +37,16 @@ class FacetDelegate(QStyledItemDelegate):
         self._model = model
         self._italic: QFont | None = None
         self._box = 0
+        self._sizes: dict[str, QSize] = {}  # a layout asks for every row
         self.progress = 1.0  # of the bars on their way to new counts
+        self.draws_bars_only = False
         self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
         theme().changed.connect(self._on_theme_changed)
 
     def _on_theme_changed(self) -> None:
         self._italic = None
         self._box = 0
+        self._sizes.clear()
 
     @property
     def _box_size(self) -> int:
@@ -51,11 +55,10 @@ class FacetDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         row = self._model.row_at(index)
-        if row is None:
-            return QSize(0, theme().row_height("facetHead"))
-        if row.type is RowType.FIND:
-            return QSize(0, theme().row_height("smallField") + 2 * FIND_MARGIN)
-        return QSize(0, theme().row_height("valueRow"))
+        kind = "facetHead" if row is None else "smallField" if row.type is RowType.FIND else "valueRow"
+        if kind not in self._sizes:
+            self._sizes[kind] = QSize(0, theme().row_height(kind) + (2 * FIND_MARGIN if kind == "smallField" else 0))
+        return self._sizes[kind]
 
     def box_area(self, index: Index) -> QRect:
         """Where a click ticks the value at `index`: the box with its surroundings."""
@@ -83,7 +86,10 @@ class FacetDelegate(QStyledItemDelegate):
             return
         section = self._model.section(facet)
         full = self._tree.full_row(option.rect)
-        if row is None:
+        if self.draws_bars_only:
+            if row is not None and row.type in BARS:
+                self._paint_bar(painter, full, row)
+        elif row is None:
             self._paint_head(painter, full, section)
         elif row.type in CHOICES:
             self._paint_value(painter, full, section, row)
@@ -147,7 +153,7 @@ class FacetDelegate(QStyledItemDelegate):
         return full.adjusted(0, 0, 0, BAR_HEIGHT - 1 - BAR_ABOVE_EDGE)
 
     def _paint_value(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "accent" if row.is_chosen else "bar")
+        self._paint_bar(painter, full, row)
         full = self._line(full)
         left = BOX_LEFT + _step(row)
         box = self._part(full, left, left + self._box_size)
@@ -176,7 +182,7 @@ class FacetDelegate(QStyledItemDelegate):
             draw_text(painter, self._part(full, to - HERE_WIDTH, to), words, "micro", "text3", right)
 
     def _paint_missing(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:
-        self._paint_bar(painter, full, row, "barDim")
+        self._paint_bar(painter, full, row)
         full = self._line(full)
         box = self._part(full, BOX_LEFT, BOX_LEFT + self._box_size)
         draw_check(painter, box, False, enabled=False, radio=not section.facet.takes_several)
@@ -222,11 +228,21 @@ class FacetDelegate(QStyledItemDelegate):
             draw_text(painter, part, said, role, token, Qt.AlignmentFlag.AlignRight, Qt.TextElideMode.ElideNone)
         return here_right - text_width(here, role) - GAP
 
-    def _paint_bar(self, painter: QPainter, full: QRect, row: Row, token: str) -> None:
+    def _bar(self, full: QRect, row: Row) -> QRect:
         line = self._part(full, self.name_left(row), full.width() - EDGE)
-        line = QRect(line.left(), full.bottom() + 1 - BAR_ABOVE_EDGE, line.width(), BAR_HEIGHT)
+        return QRect(line.left(), full.bottom() + 1 - BAR_ABOVE_EDGE, line.width(), BAR_HEIGHT)
+
+    def _paint_bar(self, painter: QPainter, full: QRect, row: Row) -> None:
         share = row.share_before + (row.share - row.share_before) * self.progress
-        draw_bar(painter, line, share, token)
+        token = "barDim" if row.type is RowType.MISSING else "accent" if row.is_chosen else "bar"
+        draw_bar(painter, self._bar(full, row), share, token)
+
+    def moving_bar(self, index: Index, place: QRect) -> QRect:
+        """Where the bar of the row at `place` is, an empty one where it does not move."""
+        row = self._model.row_at(index)
+        if row is None or row.type not in BARS or row.share == row.share_before:
+            return QRect()
+        return self._bar(self._tree.full_row(place), row)
 
     def _paint_words(self, painter: QPainter, full: QRect, row: Row) -> None:
         words = self._part(full, self.name_left(row), full.width() - EDGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
@@ -14,12 +14,15 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QRegion,
 )
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QLineEdit,
     QMenu,
+    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -43,7 +46,7 @@ from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
+from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
 
@@ -82,9 +85,41 @@ class FacetTree(PaneTree):
     node_opened = Signal(QModelIndex, bool)  # it is to be open, or closed
     head_moved = Signal(QModelIndex, int)  # up (-1) or down (1)
 
-    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
-        # Not the tree view's own: it measures each row again, and what a row says never changes how high it is.
-        QAbstractItemView.dataChanged(self, first, last, roles)
+    def __init__(self, model: FacetModel) -> None:
+        super().__init__()
+        self.setModel(model)
+        self.delegate = FacetDelegate(self, model)
+        self.setItemDelegate(self.delegate)
+        self._strips = QRegion()  # that are to be repainted, while no row has moved since
+
+    def update_bars(self) -> None:
+        """Repaint the bars that are on their way, and nothing beside them: they are drawn many times a second."""
+        self._strips = self._moving_bars()
+        self.viewport().update(self._strips)
+
+    def _moving_bars(self) -> QRegion:
+        strips = QRegion()
+        index, height = self.indexAt(QPoint(self.viewport().width() // 2, 0)), self.viewport().height()
+        while index.isValid() and (place := self.visualRect(index)).top() < height:
+            strips += self.delegate.moving_bar(index, place)
+            index = self.indexBelow(index)
+        return strips
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.delegate.draws_bars_only = event.region().subtracted(self._strips).isEmpty()
+        super().paintEvent(event)
+        self.delegate.draws_bars_only = False
+
+    def draw_cells(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        # As the base does with one column, without its style's ground for the row: a third of the time.
+        self.delegate.paint(painter, option, index)
+        if index.internalId() == 0:  # a head
+            branches = mirrored(self.full_row(option.rect), 0, self.indentation(), self)
+            self.drawBranches(painter, branches, index)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        self._strips = QRegion()
+        super().scrollContentsBy(dx, dy)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
@@ -141,14 +176,12 @@ class FacetPanel(QWidget):
         self.head.add(self._make_sort_button())
         self.head.add(self._make_more_button())
 
-        self.tree = FacetTree()
+        self.tree = FacetTree(self.model)
+        self.delegate = self.tree.delegate
         self.tree.setObjectName("facetTree")
         self.tree.setAccessibleName("Facets")
         self.tree.setHeaderHidden(True)
         self.tree.setIndentation(INDENT)
-        self.tree.setModel(self.model)
-        self.delegate = FacetDelegate(self.tree, self.model)
-        self.tree.setItemDelegate(self.delegate)
         self.banner = PaneBanner()
 
         column = QVBoxLayout(self)
@@ -493,7 +526,7 @@ class FacetPanel(QWidget):
 
     def _on_bars_value_changed(self, progress: float) -> None:
         self.delegate.progress = progress if self._bars.state() == QAbstractAnimation.State.Running else 1.0
-        self.tree.viewport().update()
+        self.tree.update_bars()
 
     # Order: nothing moves under the pointer
 

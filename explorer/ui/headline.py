@@ -54,7 +54,10 @@ def headline(hit: Hit) -> Headline:
 
 def one_line(text: str) -> str:
     """The start of `text` with each run of breaks and blanks as one space; nothing else is changed."""
-    return _BREAKS.sub(" ", text[:_LOOKS_AT]).strip(" ")[:_KEEPS]
+    start = _BREAKS.sub(" ", text[:_UNMARKS]).strip(" ")
+    if len(start) <= _KEEPS and len(text) > _UNMARKS:  # few texts have so much blank
+        start = _BREAKS.sub(" ", text[:_LOOKS_AT]).strip(" ")
+    return start[:_KEEPS]
 
 
 def _is_markdown(name: str) -> bool:

@@ -46,6 +46,7 @@ KIND_ICONS = {
     ItemKind.CONVERSATION: "conversation",
     ItemKind.LEARNING: "learning",
 }
+_COLUMNS = tuple(Column)
 _ICON = 16
 BAR, BAR_UP = 2, 4  # a score's bar, and how far above the row's end it stands
 ICON_AT = 14  # of a kind's icon, from the row's leading edge
@@ -368,10 +369,11 @@ class ItemDelegate(QStyledItemDelegate):
         model = index.model()
         if not isinstance(model, ItemModel):
             return
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        self._draw_ground(painter, option.rect, index, selected)
-        column = Column(index.column())
-        focused = selected and self._view.hasFocus()
+        selected = self._view.selectionModel().isSelected(index)  # the option's state takes ten times as long to read
+        has_focus = self._view.hasFocus()
+        self._draw_ground(painter, option.rect, index, selected, has_focus)
+        column = _COLUMNS[index.column()]
+        focused = selected and has_focus
         main = "softText" if focused else "text3" if model.is_stale else "text"
         aside = "softText" if focused else "text3" if model.is_stale else "text2"
         cell = option.rect.adjusted(PAD, 0, -PAD, 0)
@@ -417,10 +419,9 @@ class ItemDelegate(QStyledItemDelegate):
         bar = QRect(cell.left(), cell.center().y() - 4, round(cell.width() * share), 9)
         fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, ground)
 
-    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
+    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool, focused: bool) -> None:
         colors = theme()
         view = self._view
-        focused = view.hasFocus()
         if selected:
             painter.fillRect(rect, colors.color("soft" if focused else "idle"))
         elif index.row() == view.hovered:

@@ -28,6 +28,8 @@ class Jobs(QObject):
     began = Signal(str)  # lane, also where it is started again
     ended = Signal(str, object)  # lane, and None, the exception, or CancelledError; not of one that was started again
 
+    _showing: asyncio.AbstractEventLoop | None = None  # one for all: that handed out an answer in this turn
+
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._lanes: dict[str, asyncio.Task[Exception | None]] = {}
@@ -77,7 +79,13 @@ class Jobs(QObject):
     async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> Exception | None:
         try:
             result = await work
+            # Several answers often come at once, and clicks and keys are let in between them.
+            loop = asyncio.get_running_loop()
+            while Jobs._showing is loop:  # noqa: ASYNC110  (it ends with the turn of the loop)
+                await asyncio.sleep(0)
             if self._is_current(lane):  # a thread cannot be cancelled: its answer may come late
+                Jobs._showing = loop
+                loop.call_soon(Jobs._end_turn)
                 done(result)
             return None
         except Exception as error:  # CancelledError is not an Exception: it passes through
@@ -86,6 +94,10 @@ class Jobs(QObject):
             if self._is_current(lane):
                 self.failed.emit(lane, error)
             return error
+
+    @staticmethod
+    def _end_turn() -> None:
+        Jobs._showing = None
 
     def _is_current(self, lane: str) -> bool:
         task = asyncio.current_task()

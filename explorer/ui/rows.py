@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QPainter,
     QPalette,
     QPen,
+    QPixmap,
     QStaticText,
     QTextLayout,
     QTextOption,
@@ -36,6 +37,7 @@ INSET = 4  # of a row's ground from the edges of its view
 RADIUS = 4
 CHEVRON = 12
 PILL_PAD = 6
+LEAST_SIGN = 3  # pixels: signs are wider than that, on the whole
 
 
 def _is_mirrored() -> bool:
@@ -84,49 +86,61 @@ def draw_text(
     """
     box = QRectF(rect)
     mirrored = _is_mirrored()
-    room = math.floor(box.width())
-    line, width, ascent = _line(text, font_role, room, elide, mirrored, theme().type_generation)
-    at_end = align == Qt.AlignmentFlag.AlignRight
+    colors = theme()
+    line, width, rise, height = _line(text, font_role, math.floor(box.width()), elide, mirrored, colors.type_generation)
     if align == Qt.AlignmentFlag.AlignHCenter:
         left = box.left() + (box.width() - width) / 2
     else:
-        left = box.right() - width if at_end != mirrored else box.left()
-    painter.setFont(theme().font(font_role))
-    painter.setPen(theme().color(color_token))
-    metrics = theme().metrics(font_role)
-    baseline = box.top() + math.floor((box.height() - metrics.height()) / 2) + round(metrics.ascent())
-    painter.drawStaticText(QPointF(left, baseline - ascent), line)
+        left = box.right() - width if (align == Qt.AlignmentFlag.AlignRight) != mirrored else box.left()
+    painter.setFont(colors.font(font_role))
+    painter.setPen(colors.color(color_token))
+    top = box.top() + math.floor((box.height() - height) / 2)
+    painter.drawStaticText(QPointF(left, top + rise), line)
     return math.ceil(width)
 
 
 @functools.lru_cache(maxsize=2048)
 def _line(
     text: str, font_role: str, room: int, elide: Qt.TextElideMode, mirrored: bool, type_generation: int
-) -> tuple[QStaticText, float, float]:
-    """A line ready to draw, its width and its ascent: shaping costs ten times as much as drawing.
+) -> tuple[QStaticText, float, float, float]:
+    """A line ready to draw, its width, how far below the top of the font's height it starts, and that height.
 
-    The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
+    Shaping costs ten times as much as drawing, so of a text far too long only a start is looked at.
     """
     metrics = theme().metrics(font_role)
+    start = text[: max(0, room) // LEAST_SIGN + 1]
+    if elide == Qt.TextElideMode.ElideRight and len(start) < len(text) and metrics.horizontalAdvance(start) > room:
+        text = start
     width = metrics.horizontalAdvance(text)
     if width > room:
         text = metrics.elidedText(text, elide, room)
         width = min(room, metrics.horizontalAdvance(text))
     text = text if text.isascii() and not mirrored else isolate(text)
+    line = QStaticText(text)
+    line.setTextFormat(Qt.TextFormat.PlainText)
+    line.setTextOption(_one_line())
+    line.prepare(font=theme().font(font_role))
+    # The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
+    ascent = _ascent("x" if text.isascii() else text, font_role, type_generation)
+    return line, width, round(metrics.ascent()) - ascent, metrics.height()
+
+
+def _one_line() -> QTextOption:
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
     option.setTextDirection(Qt.LayoutDirection.LeftToRight)
-    line = QStaticText(text)
-    line.setTextFormat(Qt.TextFormat.PlainText)
-    line.setTextOption(option)
-    line.prepare(font=theme().font(font_role))
+    return option
+
+
+@functools.lru_cache(maxsize=256)
+def _ascent(text: str, font_role: str, type_generation: int) -> float:
     layout = QTextLayout(text, theme().font(font_role))
-    layout.setTextOption(option)
+    layout.setTextOption(_one_line())
     layout.beginLayout()
     measured = layout.createLine()
-    measured.setLineWidth(width * 2 + 1)  # lays it out; until then it has no ascent
+    measured.setLineWidth(1e6)  # lays it out; until then it has no ascent
     layout.endLayout()
-    return line, width, measured.ascent()
+    return measured.ascent()
 
 
 def text_width(text: str, font_role: str = "body") -> int:
@@ -134,7 +148,7 @@ def text_width(text: str, font_role: str = "body") -> int:
     return _text_width(text, font_role, theme().type_generation)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=8192)
 def _text_width(text: str, font_role: str, type_generation: int) -> int:
     return math.ceil(theme().metrics(font_role).horizontalAdvance(text))
 
@@ -195,9 +209,23 @@ def draw_check(painter: QPainter, rect: Rect, checked: bool, enabled: bool = Tru
     """A box to tick, or a radio, centred in `rect`."""
     side = check_size()
     box = QRectF(rect)
-    mark = QRectF(
-        box.left() + math.floor((box.width() - side) / 2), box.top() + math.floor((box.height() - side) / 2), side, side
-    )
+    left = box.left() + math.floor((box.width() - side) / 2)
+    top = box.top() + math.floor((box.height() - side) / 2)
+    colors = theme()
+    tokens = ("accent", "raised", "line", "edge", "disabled", "onAccent")
+    names = tuple(colors.color(token).name() for token in tokens)
+    drawn = _check(checked, enabled, radio, side, painter.device().devicePixelRatioF(), names)
+    painter.drawPixmap(QRectF(left, top, side, side), drawn, QRectF(drawn.rect()))
+
+
+@functools.lru_cache(maxsize=64)
+def _check(checked: bool, enabled: bool, radio: bool, side: int, dpr: float, colors: tuple[str, ...]) -> QPixmap:
+    """The box of `draw_check`, in the colours of now: round corners cost more than a picture of them."""
+    drawn = QPixmap(math.ceil(side * dpr), math.ceil(side * dpr))
+    drawn.setDevicePixelRatio(dpr)
+    drawn.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(drawn)
+    mark = QRectF(0, 0, side, side)
     radius = side / 2 if radio else RADIUS
     filled = checked and enabled and not radio
     if enabled:
@@ -211,6 +239,8 @@ def draw_check(painter: QPainter, rect: Rect, checked: bool, enabled: bool = Tru
             fill_round(painter, mark.adjusted(dot, dot, -dot, -dot), side, token)
         else:
             draw_icon(painter, mark, "check", token, side)
+    painter.end()
+    return drawn
 
 
 def draw_focus_ring(painter: QPainter, rect: Rect, radius: float = RADIUS) -> None:
@@ -261,9 +291,13 @@ class RowTree(QTreeView):
             fill_round(painter, box, RADIUS, "soft" if self.hasFocus() else "idle")
         elif self.is_hovered(index) and self.isEnabled():
             fill_round(painter, box, RADIUS, "hover")
-        super().drawRow(painter, option, index)
+        self.draw_cells(painter, option, index)
         if self.hasFocus() and not selected and self._row_index(self.currentIndex()) == self._row_index(index):
             draw_focus_ring(painter, box)
+
+    def draw_cells(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Draw what stands on the ground of a row."""
+        super().drawRow(painter, option, index)
 
     def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """A small chevron beside what can be opened; no lines."""

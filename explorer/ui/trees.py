@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from PySide6.QtCore import (
@@ -16,13 +16,13 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QTreeView, QWidget
+from PySide6.QtGui import QAccessible, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHBoxLayout, QLabel, QSizePolicy, QTreeView, QWidget
 
 from explorer.ui import news
 from explorer.ui.banner import Banner
 from explorer.ui.icons import IconLabel
-from explorer.ui.rows import RowTree, draw_text, text_width
+from explorer.ui.rows import Index, RowTree, draw_text, text_width
 from explorer.ui.text import tip
 from explorer.ui.theme import theme
 
@@ -164,6 +164,14 @@ class PaneTree(RowTree):
     def full_row(self, rect: QRect) -> QRect:
         """The whole width of the row at `rect`."""
         return QRect(0, rect.y(), self.viewport().width(), rect.height())
+
+    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
+        # Not the tree view's own: it measures each row again, and what a row says never changes how high it is. The
+        # one below it finds the place of each cell, only to repaint the range of them.
+        if QAccessible.isActive():
+            QAbstractItemView.dataChanged(self, first, last, roles)
+        else:
+            self.viewport().update()
 
     def updateEditorGeometries(self) -> None:
         # Qt calls this after each insertion, and with a widget in a row it lays the whole tree out: once is enough.

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent, QMouseEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 
 from explorer.contract import (
@@ -100,6 +100,33 @@ def point_at(panel: FacetPanel, place: QPoint) -> None:
     whole = viewport.mapToGlobal(place).toPointF()
     moved = QMouseEvent(QEvent.Type.MouseMove, place.toPointF(), whole, none, none, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(viewport, moved)
+
+
+class Painted(QObject):
+    """How high the parts are that a widget repaints, of each time."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.heights: list[int] = []
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.heights.append(max(part.height() for part in event.region()))
+        return False
+
+
+async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
+        painted = Painted(panel.tree.viewport())
+        panel.show_filter(MetaFilter(agent_id="writer"))
+        await until(lambda: counts(panel, Facet.TAG)["billing"] == "1")
+        await until(lambda: 0.0 < panel.delegate.progress < 1.0)
+        await until(lambda: panel.delegate.progress == 1.0)
+        await until(lambda: painted.heights.count(facet_delegate.BAR_HEIGHT) >= 2)
+        on_screen = panel.screen().grabWindow(panel.winId()).toImage()
+        assert on_screen == panel.grab().toImage(), "nothing else was lost"
 
 
 async def test_first_counts_and_what_is_open(qtbot, until):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
@@ -71,6 +71,27 @@ async def test_lanes_do_not_disturb_each_other(owner: QWidget, until: Until) -> 
     await until(lambda: got == ["count"])
     slow.release("page")
     await until(lambda: got == ["count", "page"])
+
+
+class Clicks(QObject):
+    """Comes through Qt's queue, as a click does."""
+
+    made = Signal()
+
+
+async def test_between_answers_that_come_at_once_clicks_are_let_in(owner: QWidget, until: Until) -> None:
+    jobs, others, slow, clicks, order = Jobs(owner), Jobs(owner), Slow(), Clicks(), []
+    clicks.made.connect(lambda: order.append("click"), Qt.ConnectionType.QueuedConnection)
+
+    def on_answer(name: str) -> None:
+        order.append(name)
+        clicks.made.emit()
+
+    for panel, name in ((jobs, "facets"), (others, "items"), (jobs, "times")):
+        panel.start(name, slow.answer(name), on_answer)
+        slow.release(name)
+    await until(lambda: len(order) == 6)
+    assert order == ["facets", "click", "items", "click", "times", "click"]
 
 
 async def test_a_late_answer_of_a_thread_is_dropped(owner: QWidget, until: Until) -> None:

@@ -94,9 +94,8 @@ class FacetModel(QAbstractItemModel):
 
     def row_at(self, index: Index) -> Row | None:
         """The row at `index`, None for a head."""
-        if not index.isValid() or index.internalId() == 0:
-            return None
-        return self._sections[self._by_id[index.internalId() - 1]].rows[index.row()]
+        id = index.internalId()  # 0 of an invalid one, too
+        return self._sections[self._by_id[id - 1]].rows[index.row()] if id else None
 
     def above(self, index: Index) -> QModelIndex:
         """The node that the one at `index` is below of, or the head."""
@@ -671,12 +670,11 @@ class FacetModel(QAbstractItemModel):
         # Not through hasIndex: it asks back twice, and a layout asks for every row.
         if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
-        return self.createIndex(row, column, self._ids[self._shown[parent.row()]] if parent.isValid() else 0)
+        return self.createIndex(row, 0, self._ids[self._shown[parent.row()]] if parent.isValid() else 0)
 
     def parent(self, child: Index = NOWHERE) -> QModelIndex:  # type: ignore[override]
-        if not child.isValid() or child.internalId() == 0:
-            return QModelIndex()
-        return self.facet_index(self._by_id[child.internalId() - 1])
+        id = child.internalId()  # 0 of an invalid one, too
+        return self.facet_index(self._by_id[id - 1]) if id else QModelIndex()
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():

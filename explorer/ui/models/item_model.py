@@ -27,6 +27,7 @@ DOWN = "\u2193"  # before the name of the column by which the rows go down
 UP = "\u2191"
 _TIP_CHARS = 600
 _TAGS_SHOWN = 20
+_HEADLINES = 500  # kept: some times as many as are seen
 _SMALL_SCORE = 0.1  # where the best one is below it, two digits would make most scores look alike
 _NO_INDEX = QModelIndex()
 _FLAGS = (
@@ -227,7 +228,14 @@ class ItemModel(QAbstractTableModel):
 
     def headline(self, row: int) -> Headline:
         """The parts of a row's text."""
-        return headline(self._hits[row])
+        hit = self._hits[row]
+        of, found = self._headlines.get(row, (None, None))
+        if found is None or of is not hit:
+            if len(self._headlines) >= _HEADLINES:
+                self._headlines.clear()
+            found = headline(hit)
+            self._headlines[row] = hit, found
+        return found
 
     def learning_kind(self, row: int) -> LearningKind | None:
         """A learning's kind, once it is known."""
@@ -344,6 +352,7 @@ class ItemModel(QAbstractTableModel):
         self._now = now
         self._size = 0
         self._hits, self._gone, self._rows, self._kinds = {}, set(), {}, {}
+        self._headlines: dict[int, tuple[Hit, Headline]] = {}  # of the rows drawn last, for the next drawing
         self._explained, self._profile = {}, None
         self._listing, self._pages = None, set()
         self._cursor, self._cursors = None, set()

@@ -196,12 +196,14 @@ class NamespaceModel(QAbstractItemModel):
         whole = {ROOT}
         fresh: dict[str, Namespace] = {}
         for path in paths:
-            if path not in self._nodes:
+            if path not in self._nodes and path not in fresh:
                 try:
-                    namespace = Namespace.parse(path)
+                    namespace: Namespace | None = Namespace.parse(path)
                 except InvalidRequest:
                     continue
-                fresh |= {str(one): one for one in namespace.ancestors_and_self() if str(one) not in self._nodes}
+                while namespace is not None and (own := str(namespace)) not in self._nodes and own not in fresh:
+                    fresh[own] = namespace
+                    namespace = namespace.parent
             while path not in whole:
                 whole.add(path)
                 path = path.rpartition("/")[0] or ROOT

@@ -257,6 +257,7 @@ def test_odd_characters_are_drawn_and_long_texts_cut_before_qt_has_them(model: I
         (hit("a", "assistant: Hello\ntool: {}", ItemKind.CONVERSATION), "", "Hello"),
         (hit("a", "one\r\n\ttwo  three"), "", "one two three"),
         (hit("a", "user: a learning"), "", "user: a learning"),
+        (hit("a", "\n \n" * 1_000 + "after much that is blank"), "", "after much that is blank"),
     ],
 )
 def test_one_line_for_each_kind(model: ItemModel, one: Hit, title: str, rest: str) -> None:
