@@ -23,6 +23,7 @@ from explorer.ui import text
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.icons import IconLabel
 from explorer.ui.job_list import Job, JobList, State
+from explorer.ui.labels import plain_label
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
 
@@ -116,10 +117,10 @@ class JobRow(QFrame):
         self._zone = zone
         self._state: State | None = None
         self.icon = IconLabel()
-        self.title_label = _label("medium")
+        self.title_label = plain_label("medium")
         self.title_label.setText(job.title)
-        self.time_label = _label("small", "text3")
-        self.words_label = _label("small", "text2")
+        self.time_label = plain_label("small", "text3")
+        self.words_label = plain_label("small", "text2")
         self.words_label.setWordWrap(True)
         self.words_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.bar = QProgressBar()
@@ -196,12 +197,3 @@ class JobRow(QFrame):
         self.show_job()
         if retry is not None:
             retry()
-
-
-def _label(role: str, tone: str = "") -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setProperty("textRole", role)
-    if tone:
-        label.setProperty("tone", tone)
-    return label

@@ -25,7 +25,7 @@ from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, RECORD, SINGLE, Field
 from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.payloads import read_payload
-from explorer.engines.sqlite.postings import split_terms, unpack_posting
+from explorer.engines.sqlite.postings import MOST_COUNTED, split_terms, unpack_posting
 from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.segments import Block
 from explorer.engines.sqlite.tokens import Terms, index_terms
@@ -40,10 +40,9 @@ _STRUCTURE_PROBLEMS = 20
 _KNOWN_STRINGS = 1 << 16
 _FIRST, _LAST = -(2**63), 2**63 - 1
 _MOST_IN_RUN = 1 << 16  # a row's place in its run has 16 bits
-_MOST_COUNTED = 255
 _WORD = (1 << 64) - 1
 # What one term adds to the sum of an item by how often it occurs: odd, so that no bit of the term's hash is lost.
-_BY_COUNT = np.arange(_MOST_COUNTED + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+_BY_COUNT = np.arange(MOST_COUNTED + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
 
 _LAYOUT = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _ITEMS = (
@@ -419,7 +418,7 @@ class _Words:
         """An item of the run, by its row from the run's first, and what its text holds."""
         self._is_item[row] = True
         hashes = np.fromiter(map(hash, words), np.int64, len(words)).view(np.uint64)
-        counts = np.minimum(np.fromiter(words.values(), np.int64, len(words)), _MOST_COUNTED)
+        counts = np.minimum(np.fromiter(words.values(), np.int64, len(words)), MOST_COUNTED)
         self._wanted[row] = (hashes * _BY_COUNT[counts]).sum(dtype=np.uint64)
         self._terms[row] = len(words)
 
@@ -457,7 +456,7 @@ def _are_passages(data: bytes, dims: int) -> bool:
 def _is_head(terms: str, counts: bytes, words: dict[str, int]) -> bool:
     """Whether a row of `head` holds just these words."""
     split = split_terms(terms)
-    capped = {term: min(count, _MOST_COUNTED) for term, count in words.items()}
+    capped = {term: min(count, MOST_COUNTED) for term, count in words.items()}
     return len(split) == len(counts) == len(capped) and dict(zip(split, counts, strict=True)) == capped
 
 

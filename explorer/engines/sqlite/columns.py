@@ -293,9 +293,12 @@ class Columns:
 
     def count(self, field: Field, rows: Rows) -> Array:
         """As `counts`, among some rows."""
+        return self.count_each([field], rows, self._mask_of(rows))[field]
+
+    def _mask_of(self, rows: Rows) -> Mask:
         mask = np.zeros(self.rows, np.bool_)
         mask[rows] = True
-        return self.count_each([field], rows, mask)[field]
+        return mask
 
     def _count_all(self, field: Field) -> Array:
         size = self.dictionaries[field].size
@@ -384,9 +387,7 @@ class Columns:
             if field is not Field.TAG:
                 np.add.at(counts.values, self.codes[field].values.take(rows), change)
                 continue
-            mask = np.zeros(self.rows, np.bool_)
-            mask[rows] = True
-            first, *others = self.tags.of(rows, mask)
+            first, *others = self.tags.of(rows, self._mask_of(rows))
             for codes in (first, *(codes[codes != MISSING] for codes in others)):
                 np.add.at(counts.values, codes, change)
 

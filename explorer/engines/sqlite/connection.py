@@ -15,7 +15,7 @@ from typing import TypeVar
 from explorer.contract import ConfigError, EngineFailure, NotFound, TinyMemoryError, Unavailable
 from explorer.engines.os_errors import why
 from explorer.engines.sqlite import schema
-from explorer.engines.sqlite.failures import DAMAGE, is_busy_error, translated, translating
+from explorer.engines.sqlite.failures import DAMAGE, is_busy_error, primary_code, translated, translating
 from explorer.engines.sqlite.location import Location
 from explorer.engines.sqlite.migrating import migrate
 from explorer.engines.sqlite.sweeping import read_log, sweep
@@ -87,7 +87,7 @@ def _check_header(location: Location) -> None:
             (application,) = conn.execute("PRAGMA application_id").fetchone()
             (version,) = conn.execute("PRAGMA user_version").fetchone()
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            code = primary_code(error)
             if code == sqlite3.SQLITE_NOTADB:
                 raise ConfigError(f"`{location.path}` is not a SQLite database") from error
             failure = error
@@ -391,7 +391,7 @@ class Reader:
                 return self._run_without_trace(read)
             except sqlite3.OperationalError as error:
                 # The index of the log was left half-written by a program that was killed, and must not be mended.
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_PROTOCOL:
+                if primary_code(error) == sqlite3.SQLITE_PROTOCOL:
                     raise _not_closed(self._location.path) from error
                 raise
 

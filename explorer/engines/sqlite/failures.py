@@ -23,9 +23,14 @@ class Contradiction(sqlite3.DatabaseError):
     """What the file holds in one place does not fit what it holds in another; the text completes a sentence."""
 
 
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's result code without its details; 0 for an error that Python's module raises by itself."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
+
+
 def is_busy_error(error: sqlite3.Error) -> bool:
     """Whether another connection was in the way."""
-    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY
+    return primary_code(error) == sqlite3.SQLITE_BUSY
 
 
 def damaged(path: str, what: str) -> EngineFailure:

@@ -28,6 +28,8 @@ Piece = tuple[int, Local | Places, Counts]
 HeadRow = tuple[int, str, bytes]
 """An item's words as `head` holds them: arrival number, terms with a space between, how often each occurs."""
 
+MOST_COUNTED = 255
+"""How often a term counts in an item, at most: it is held in one byte."""
 _LONGER_WORDS = 64
 """Words that one prefix stands for in each run: its first ones."""
 _BYTES = 3  # of one entry of a list: two of its row, one of its count

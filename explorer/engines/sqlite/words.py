@@ -16,11 +16,10 @@ import numpy as np
 from explorer.engines.sqlite import schema
 from explorer.engines.sqlite.facts import ReadItem
 from explorer.engines.sqlite.failures import Contradiction
-from explorer.engines.sqlite.postings import Lists
+from explorer.engines.sqlite.postings import MOST_COUNTED, Lists
 from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.tokens import Terms, index_terms
 
-_MOST_COUNTED = 255  # a term's count in an item is held in one byte
 _ROWS_AT_ONCE = 32
 
 _Run = tuple[int, int, int]  # its number, its first row, the row after its last
@@ -30,7 +29,7 @@ def insert(conn: sqlite3.Connection, rows: Iterable[tuple[int, Terms]]) -> None:
     """Add the terms of new items; the rows are ascending."""
     heads = []
     for id, terms in rows:
-        counts = bytes([count if count <= _MOST_COUNTED else _MOST_COUNTED for count in terms.counts.values()])
+        counts = bytes([count if count <= MOST_COUNTED else MOST_COUNTED for count in terms.counts.values()])
         heads.append((id, " ".join(terms.counts), counts))
     conn.executemany("INSERT INTO head VALUES(?, ?, ?)", heads)
 

@@ -48,6 +48,7 @@ from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
+from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
@@ -260,8 +261,8 @@ class ConnectDialog(QDialog):
     def _build_form(self) -> None:
         self._form = QFrame()
         self._form.setProperty("surface", "base")
-        self._title = _plain("dialogTitle")
-        self._aside = _plain("small", "text2")
+        self._title = plain_label("dialogTitle")
+        self._aside = plain_label("small", "text2")
         self._cards = QButtonGroup(self)
         cards = QHBoxLayout()
         cards.setSpacing(12)
@@ -286,7 +287,7 @@ class ConnectDialog(QDialog):
             self.place_box.addItem(words, place.value)
         self.variable_edit = _field("variableEdit", "Environment variable")
         self.variable_edit.setPlaceholderText("its name, such as CORTEX_KEY")
-        self._modes = _plain("body")
+        self._modes = plain_label("body")
         self._result = _Result()
 
         path_row = _row(self.path_edit, self.choose_button)
@@ -613,17 +614,8 @@ def _placeholder(saved: SavedConnection) -> EngineCredential:
     return StaticCredential("later") if saved.key_from is not KeyPlace.NONE else None
 
 
-def _plain(role: str, tone: str = "") -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setProperty("textRole", role)
-    if tone:
-        label.setProperty("tone", tone)
-    return label
-
-
 def _tone(words: str) -> QLabel:
-    label = _plain("small", "text3")
+    label = plain_label("small", "text3")
     label.setText(words)
     return label
 

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.labels import plain_label
 from explorer.ui.rows import text_width
 from explorer.ui.shortcuts import Key
 
@@ -75,19 +75,9 @@ class _Area(QWidget):
         grid.setVerticalSpacing(6)
         grid.setColumnMinimumWidth(0, key_width)
         grid.setColumnStretch(1, 1)
-        grid.addWidget(_label(title, "strong"), 0, 0, 1, 2)
+        grid.addWidget(plain_label("strong", words=title), 0, 0, 1, 2)
         for row, key in enumerate(keys, start=1):
-            grid.addWidget(_label(key.shown, "body", "text2"), row, 0, Qt.AlignmentFlag.AlignTop)
-            words = _label(key.words, "body")
+            grid.addWidget(plain_label("body", "text2", key.shown), row, 0, Qt.AlignmentFlag.AlignTop)
+            words = plain_label("body", words=key.words)
             words.setWordWrap(True)
             grid.addWidget(words, row, 1)
-
-
-def _label(words: str, role: str, tone: str = "") -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setText(words)
-    label.setProperty("textRole", role)
-    if tone:
-        label.setProperty("tone", tone)
-    return label
