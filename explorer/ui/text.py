@@ -8,12 +8,27 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from types import MappingProxyType
 
+from explorer.ui.i18n import mark_n, tr_n
+
 NARROW = "\u202f"  # narrow no-break space: between groups of digits
 NO_BREAK = "\u00a0"  # between a number and its unit
 MINUS = "\u2212"
 DASH = "–"  # "does not apply"
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+NOUNS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "day": mark_n("{n} day", "{n} days"),
+        "hit": mark_n("{n} hit", "{n} hits"),
+        "item": mark_n("{n} item", "{n} items"),
+        "job": mark_n("{n} job", "{n} jobs"),
+        "line": mark_n("{n} line", "{n} lines"),
+        "node": mark_n("{n} node", "{n} nodes"),
+        "selected item": mark_n("{n} selected item", "{n} selected items"),
+        "value": mark_n("{n} value", "{n} values"),
+    }
+)
 
 # Controls by their short names, U+0000 onwards; tab and line feed are no marks: they are drawn as spaces.
 # fmt: off
@@ -173,9 +188,9 @@ def at_least(n: int) -> str:
 
 
 def counted(n: int, noun: str, is_least: bool = False) -> str:
-    """A count with its noun: `1 item`, `1 891 items`; `5 000+ items` where it is known only from below."""
-    plural = "" if n == 1 and not is_least else "s"
-    return f"{at_least(n) if is_least else number(n)} {noun}{plural}"
+    """A count with its noun, one of `NOUNS`: `1 item`, `1 891 items`; `5 000+ items` where more may be there."""
+    one, many = NOUNS[noun]
+    return tr_n(one, many, max(n, 2) if is_least else n, n=at_least(n) if is_least else number(n))
 
 
 def sentence(said: str) -> str:

@@ -1,0 +1,115 @@
+"""Every word of the window's own passes `tr`, and each language has them all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import explorer.ui
+
+UI = Path(explorer.ui.__file__).parent
+
+TRANSLATES = {"tr", "tr_n", "tr_in", "mark", "mark_n"}
+
+UNSEEN = {
+    # Qt's names and the settings', the program's log, and what is raised for programmers.
+    "setObjectName",
+    "setProperty",
+    "property",
+    "findChild",
+    "value",
+    "setValue",
+    "debug",
+    "info",
+    "warning",
+    "exception",
+    "error",
+    "compile",
+    "AssertionError",
+    "RuntimeError",
+    "TypeError",
+    "ValueError",
+    "KeyError",
+    "NotImplementedError",
+}
+
+NO_WORDS: dict[str, set[str]] = {}
+"""By file: what looks like words and is none."""
+
+WORDS = re.compile(r"[A-Za-z]{2,}[,.:;]? +[A-Za-z(]|^[A-Z][a-z]{2,}")
+TAGS = re.compile(r"<[^>]*>?")
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def _untranslated(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each literal that looks like words for a person and does not pass `tr`."""
+    tree = ast.parse(source)
+    skipped = {id(node) for node in _docstrings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node) in TRANSLATES | UNSEEN:
+            skipped |= {id(part) for arg in node.args for part in ast.walk(arg) if isinstance(part, ast.Constant)}
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            skipped |= {id(part) for part in ast.walk(node.msg)}
+        elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            skipped |= {id(part) for part in ast.walk(node.annotation)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            if WORDS.search(TAGS.sub("", node.value).strip()):
+                yield node.lineno, node.value
+
+
+def _sources() -> list[Path]:
+    return sorted(UI.rglob("*.py"))
+
+
+def test_every_visible_string_passes_tr() -> None:
+    found = [
+        f"{path.relative_to(UI)}:{line}: {text!r}"
+        for path in _sources()
+        for line, text in _untranslated(path.read_text())
+        if text not in NO_WORDS.get(path.relative_to(UI).as_posix(), set())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_no_words_is_still_in_its_file() -> None:
+    for name, texts in NO_WORDS.items():
+        there = {text for _, text in _untranslated((UI / name).read_text())}
+        assert texts <= there, name
+
+
+def test_an_untranslated_string_is_found() -> None:
+    source = 'a.setText("Copy")\nb.setText(f"{n} items of")\nc.setText(tr("Copy"))\nd = "kind"\n'
+    assert [line for line, _ in _untranslated(source)] == [1, 2]
+
+
+def test_tr_is_given_literals_and_called_when_it_is_shown() -> None:
+    """A message put together at run time has no translation, and one at import is before a language is chosen."""
+    for path in _sources():
+        tree = ast.parse(path.read_text())
+        inside = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for part in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or _name(node) not in TRANSLATES or path.name == "i18n.py":
+                continue
+            name, where = _name(node), f"{path.name}:{node.lineno}"
+            if name.startswith("mark"):
+                assert isinstance(node.args[0], ast.Constant), where
+                continue
+            assert id(node) in inside, f"{where}: {name} at import; use mark"
+            assert not isinstance(node.args[0], ast.JoinedStr | ast.BinOp), f"{where}: no literal"
