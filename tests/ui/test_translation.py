@@ -64,9 +64,10 @@ def _untranslated(source: str) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             skipped |= {id(part) for part in ast.walk(node.annotation)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
-            if WORDS.search(TAGS.sub("", node.value).strip()):
-                yield node.lineno, node.value
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in skipped:
+            continue
+        if WORDS.search(TAGS.sub("", node.value).strip()):
+            yield node.lineno, node.value
 
 
 def _sources() -> list[Path]:
