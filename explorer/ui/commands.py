@@ -120,11 +120,12 @@ class Commands:
     def _values_of(self, facet: Facet, page: ExplorePage) -> Iterator[Command]:
         if facet is Facet.NAMESPACE:  # the nodes, which stand there already
             return
-        noun = WORDS[facet].noun.capitalize()
+        noun = WORDS[facet].noun
+        kind = f"{noun[:1].upper()}{noun[1:]}"
         for bucket in page.buckets:
             yield Command(
                 value_label(facet, bucket.value),
-                noun,
+                kind,
                 partial(self._narrow, facet, bucket.value),
                 _FACET_ICONS.get(facet, "funnel"),
                 text.counted(bucket.count, "item", page.truncated),
