@@ -121,3 +121,12 @@ def test_tr_is_given_literals_and_called_when_it_is_shown() -> None:
                 continue
             assert id(node) in inside, f"{where}: {name} at import; use mark"
             assert not isinstance(node.args[0], ast.JoinedStr | ast.BinOp), f"{where}: no literal"
+
+
+def test_tr_is_not_called_inside_an_f_string() -> None:
+    """What finds the messages takes an f-string for one word, and would pass over them."""
+    for path in _sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            inside = ast.walk(node) if isinstance(node, ast.JoinedStr) else ()
+            calls = [part for part in inside if isinstance(part, ast.Call) and _name(part) in TRANSLATES]
+            assert not [call for call in calls if isinstance(call.args[0], ast.Constant)], f"{path.name}:{node.lineno}"
