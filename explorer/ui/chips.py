@@ -9,11 +9,12 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QPushButton, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
+from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, fill_round, outline_round, text_width
 from explorer.ui.text import isolate, label, shown, tip
 from explorer.ui.theme import theme
 
-EMPTY_TEXT = "No filter: every item outside sandboxes"
+EMPTY_TEXT = mark("No filter: every item outside sandboxes")
 VALUE_EM = (
     20  # the most room for a value: 260 px at 13 px text; longer ones lose their middle, where paths differ least
 )
@@ -87,11 +88,11 @@ class _ChipButton(QAbstractButton):
         self._words = shown(chip.words)
         self._value = shown(f"{chip.value} (0)" if chip.dead else chip.value)
         self.setText(label(f"{self._words} {self._value}"))
-        self.setAccessibleName(f"Filter: {chip.sentence}")
-        self.setAccessibleDescription(" ".join(filter(None, (chip.note, "Enter opens it, Delete removes it"))))
+        self.setAccessibleName(tr("Filter: {condition}", condition=chip.sentence))
+        self.setAccessibleDescription(" ".join(filter(None, (chip.note, tr("Enter opens it, Delete removes it")))))
         self.setToolTip(tip("\n".join(filter(None, (f"{self._words} {isolate(self._value)}", chip.note)))))
-        self._cross.setAccessibleName(f"Remove filter: {chip.sentence}")
-        self._cross.setToolTip("Remove this condition")
+        self._cross.setAccessibleName(tr("Remove filter: {condition}", condition=chip.sentence))
+        self._cross.setToolTip(tr("Remove this condition"))
         self.updateGeometry()
         self.update()
 
@@ -162,7 +163,7 @@ class ChipBar(QWidget):
         self.setObjectName("chipBar")
         self.setProperty("surface", "window")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setAccessibleName("Filter")
+        self.setAccessibleName(tr("Filter"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._chips: list[_ChipButton] = []
         self._trailing: list[QWidget] = []
@@ -171,10 +172,10 @@ class ChipBar(QWidget):
         self._anchor = QWidget(self)  # never shown: where the chips, made later, join the order of the Tab key
         self._anchor.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._anchor.hide()
-        self._lead = QLabel("Filter", self)
+        self._lead = QLabel(tr("Filter"), self)
         self._lead.setProperty("textRole", "smallStrong")
         self._lead.setProperty("tone", "text2")
-        self._empty = QLabel(EMPTY_TEXT, self)
+        self._empty = QLabel(tr(EMPTY_TEXT), self)
         self._empty.setObjectName("emptyFilterLabel")
         self._empty.setTextFormat(Qt.TextFormat.PlainText)
         self._empty.setProperty("textRole", "small")
@@ -182,7 +183,7 @@ class ChipBar(QWidget):
         self._more = QPushButton(self)
         self._more.setObjectName("moreChipsButton")
         self._more.setProperty("kind", "small")
-        self._clear = QPushButton("Clear all", self)
+        self._clear = QPushButton(tr("Clear all"), self)
         self._clear.setObjectName("clearFilterButton")
         self._clear.setProperty("kind", "link")
         self._clear.setProperty("textRole", "smallMedium")
@@ -210,7 +211,7 @@ class ChipBar(QWidget):
         self._empty.setText(text)
         self._arrange()
 
-    def show_chips(self, chips: list[Chip], clear_text: str = "Clear all") -> None:
+    def show_chips(self, chips: list[Chip]) -> None:
         """Replace the chips; the focus stays on the field it was on, or goes to its neighbour."""
         focused_at = next((at for at, button in enumerate(self._chips) if button.hasFocus()), None)
         focused = self._chips[focused_at].chip.field if focused_at is not None else None
@@ -230,7 +231,6 @@ class ChipBar(QWidget):
         if focused_at is not None and fields:
             target = fields.index(focused) if focused in fields else min(focused_at, len(fields) - 1)
             self._current = fields[target]
-        self._clear.setText(label(clear_text))
         self._set_tab_stop()
         self._arrange()
         if focused_at is not None and fields and focused not in fields:
@@ -314,7 +314,7 @@ class ChipBar(QWidget):
         rest = len(self._chips) - count
         if rest:
             self._more.setText(f"+{rest}")
-            self._more.setAccessibleName(f"{rest} more conditions")
+            self._more.setAccessibleName(tr_n("{n} more condition", "{n} more conditions", rest, n=rest))
         widths = [button.sizeHint().width() for button in self._chips[:count]]
         widths += [self._more.sizeHint().width()] if rest else []
         widths += [self._clear.sizeHint().width()]

@@ -9,6 +9,7 @@ from typing import Any
 
 from explorer.contract import Facet, MetaFilter, Reach, Timestamp, is_blank
 from explorer.ui import text
+from explorer.ui.i18n import mark, tr, tr_in
 
 QUERY = "query"
 """The field name under which a search stands among the conditions."""
@@ -16,20 +17,21 @@ QUERY = "query"
 WINDOW = "observed_after"
 """The field name under which both ends of a window of time stand as one condition."""
 
-_NAMES = {
-    "workspace": "workspace",
-    "folder": "folder",
-    "file_path": "file",
-    "language": "language",
-    "repo": "repo",
-    "commit": "commit",
-    "url": "url",
-    "thread_id": "thread",
-    "agent_id": "agent",
-    "tool_call": "tool",
-    "source_id": "source id",
+_ONES = {
+    # Translators: after each of these stands a value, as in "workspace is atlas"
+    "workspace": mark("workspace is"),
+    "folder": mark("folder under"),
+    "file_path": mark("file under"),
+    "language": mark("language is"),
+    "repo": mark("repo is"),
+    "commit": mark("commit is"),
+    "url": mark("url is"),
+    "thread_id": mark("thread is"),
+    "agent_id": mark("agent is"),
+    "tool_call": mark("tool is"),
+    "source_id": mark("source id is"),
 }
-_LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
+_LISTS = {"kinds": mark("kind is"), "sources": mark("source is"), "tags_any": mark("tag is")}
 PREFIXES = ("folder", "file_path")
 """Fields whose condition also admits what is below its value."""
 _NOTE_CHARACTERS = 2_000
@@ -61,27 +63,28 @@ def conditions(
     found: list[Condition] = []
     if filter.reach is not None:
         found.append(Condition("reach", *_reach_words(filter.reach)))
-    for field, name in _NAMES.items():
+    for field, words in _ONES.items():
         value: str | None = getattr(filter, field)
         if value is not None:
-            is_prefix = field in PREFIXES
-            note = below_words(value) if is_prefix else ""
-            words = f"{name} under" if is_prefix else f"{name} is"
-            found.append(Condition(field, words, value_words(value), note, value in gone.get(field, ())))
+            note = below_words(value) if field in PREFIXES else ""
+            found.append(Condition(field, tr(words), value_words(value), note, value in gone.get(field, ())))
     if filter.turns is not None:
         first, last = filter.turns.first, filter.turns.last
-        found.append(Condition("turns", "turn is" if first == last else "turns are", _span(str(first), str(last))))
-    for field, name in _LISTS.items():
+        words = tr("turn is") if first == last else tr("turns are")
+        found.append(Condition("turns", words, text.from_to(str(first), str(last))))
+    for field, words in _LISTS.items():
         values: list[str] = getattr(filter, field)
         if values:
             without_items = [value for value in values if value in gone.get(field, ())]
             is_dead = len(without_items) == len(values)
-            said = [value_words(one) + (" (0)" if one in without_items and not is_dead else "") for one in values]
-            found.append(Condition(field, f"{name} is", " or ".join(said), is_dead=is_dead))
+            named = value_words if field == "tags_any" else text.word
+            said = [named(one) + (" (0)" if one in without_items and not is_dead else "") for one in values]
+            found.append(Condition(field, tr(words), text.either(said), is_dead=is_dead))
     if (window := _window_condition(filter, zone)) is not None:
         found.append(window)
     if query:
-        found.append(Condition(QUERY, "search for", f"“{query}”"))
+        # Translators: after it stands what is searched for, in quotes
+        found.append(Condition(QUERY, tr("search for"), text.in_quotes(query)))
     return found
 
 
@@ -110,40 +113,45 @@ def facet_of(field: str) -> Facet | None:
 
 def value_words(value: str) -> str:
     """A stored value, or (empty) for one that would not be seen."""
-    return "(empty)" if is_blank(value) else value
+    return tr("(empty)") if is_blank(value) else value
 
 
 def below_words(path: str) -> str:
     """What a condition on a path admits besides the path itself, and what it does not."""
     base = text.shown(path.rstrip("/"), _NOTE_CHARACTERS)
     below, neighbour = text.isolate(f"{base}/"), text.isolate(f"{base}-old")
-    return f"The filter also matches what is below {below}, but not a neighbour such as {neighbour}."
-
-
-def _span(first: str, last: str) -> str:
-    return first if first == last else f"{first} to {last}"
+    return tr(
+        "The filter also matches what is below {below}, but not a neighbour such as {neighbour}.",
+        below=below,
+        neighbour=neighbour,
+    )
 
 
 def _reach_words(reach: Reach) -> tuple[str, str]:
+    has_parents = reach.inherit and not reach.at.is_root
+    if reach.descendants and has_parents:
+        return tr("namespace at"), tr("{node} and below, with its parents", node=reach.at)
     if reach.descendants:
-        with_parents = ", with its parents" if reach.inherit and not reach.at.is_root else ""
-        return "namespace at", f"{reach.at} and below{with_parents}"
-    if reach.inherit and not reach.at.is_root:
-        return "namespace at", f"{reach.at} with its parents"
-    return "namespace only at", str(reach.at)
+        return tr("namespace at"), tr("{node} and below", node=reach.at)
+    if has_parents:
+        return tr("namespace at"), tr("{node} with its parents", node=reach.at)
+    return tr("namespace only at"), str(reach.at)
 
 
 def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     after, before = filter.observed_after, filter.observed_before
     if after is not None and before is not None:
         if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
-            days = _span(text.day(after, zone), text.day_before(before, zone))
-            return Condition(WINDOW, "observed from", days)
-        return Condition(WINDOW, "observed from", f"{_moment(after, zone)} to {_moment(before, zone)}")
+            days = text.from_to(text.day(after, zone), text.day_before(before, zone))
+            # Translators: after it stands a day, or "{first} to {last}"
+            return Condition(WINDOW, tr_in("both ends", "observed from"), days)
+        times = tr("{first} to {last}", first=_moment(after, zone), last=_moment(before, zone))
+        return Condition(WINDOW, tr_in("both ends", "observed from"), times)
     if after is not None:
-        return Condition(WINDOW, "observed from", _moment(after, zone))
+        # Translators: after it stands a day or a time, and there is no end
+        return Condition(WINDOW, tr_in("no end", "observed from"), _moment(after, zone))
     if before is not None:
-        return Condition("observed_before", "observed before", _moment(before, zone))
+        return Condition("observed_before", tr("observed before"), _moment(before, zone))
     return None
 
 

@@ -41,6 +41,7 @@ from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
 from explorer.ui.facet_counts import Counted, count
 from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
+from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
@@ -172,14 +173,14 @@ class FacetPanel(QWidget):
         self._find_edits: dict[Facet, FindEdit] = {}
 
         self.model = FacetModel(self)
-        self.head = PaneHead("Facets", "counted under the filter")
+        self.head = PaneHead(tr("Facets"), tr("counted under the filter"))
         self.head.add(self._make_sort_button())
         self.head.add(self._make_more_button())
 
         self.tree = FacetTree(self.model)
         self.delegate = self.tree.delegate
         self.tree.setObjectName("facetTree")
-        self.tree.setAccessibleName("Facets")
+        self.tree.setAccessibleName(tr("Facets"))
         self.tree.setHeaderHidden(True)
         self.tree.setIndentation(INDENT)
         self.banner = PaneBanner()
@@ -229,7 +230,7 @@ class FacetPanel(QWidget):
             self.tree.expand(self.model.facet_index(facet))
 
     def _make_sort_button(self) -> QToolButton:
-        self.sort_button = self._tool("sortFacetsButton", "sort", "Sort values")
+        self.sort_button = self._tool("sortFacetsButton", "sort", tr("Sort values"))
         menu = QMenu(self.sort_button)
         menu.aboutToShow.connect(lambda: self._fill_sort_menu(menu))
         self._fill_sort_menu(menu)
@@ -243,7 +244,7 @@ class FacetPanel(QWidget):
     def _add_orders(self, menu: QMenu, now: Order | None, facets: list[Facet]) -> None:
         group = QActionGroup(menu)
         group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
-        for order, words in ((Order.COUNT, "By count"), (Order.NAME, "By name")):
+        for order, words in ((Order.COUNT, tr("By count")), (Order.NAME, tr("By name"))):
             action = menu.addAction(words)
             action.setCheckable(True)
             action.setChecked(order is now)
@@ -251,17 +252,17 @@ class FacetPanel(QWidget):
             action.triggered.connect(partial(self._sort, order, facets))
 
     def _make_more_button(self) -> QToolButton:
-        self.more_button = self._tool("moreFacetsButton", "more", "More about facets")
+        self.more_button = self._tool("moreFacetsButton", "more", tr("More about facets"))
         menu = QMenu(self.more_button)
-        menu.addAction("Expand all").triggered.connect(self._on_expand_triggered)
-        menu.addAction("Collapse all").triggered.connect(self._on_collapse_triggered)
+        menu.addAction(tr("Expand all")).triggered.connect(self._on_expand_triggered)
+        menu.addAction(tr("Collapse all")).triggered.connect(self._on_collapse_triggered)
         menu.addSeparator()
-        self.shown_menu = menu.addMenu("Facets shown")
+        self.shown_menu = menu.addMenu(tr("Facets shown"))
         self.shown_menu.aboutToShow.connect(self._fill_shown_menu)
         self._fill_shown_menu()
-        menu.addAction("Put facets back").triggered.connect(self._on_put_back_triggered)
+        menu.addAction(tr("Put facets back")).triggered.connect(self._on_put_back_triggered)
         menu.addSeparator()
-        self.count_all_action = QAction("Count everything", menu)
+        self.count_all_action = QAction(tr("Count everything"), menu)
         self.count_all_action.setEnabled(False)
         self.count_all_action.triggered.connect(self.count_all)
         menu.addAction(self.count_all_action)
@@ -467,14 +468,14 @@ class FacetPanel(QWidget):
         seen = max((page.total for page in pages if page.truncated), default=None)
         can_go_on = seen is not None and self.scan_limit < MAX_SCAN
         self.count_all_action.setEnabled(can_go_on)
-        said = "" if seen is None else f"Counted {number(seen)} of more items"
+        said = "" if seen is None else tr("Counted {n} of more items", n=number(seen))
         if said and said == self._note:
             return  # it is still there, or has been dismissed
         self._note = said
         if not said:
             self.banner.clear()
         elif can_go_on:
-            self.banner.show_note(said, "Count all", self.count_all_action.trigger)
+            self.banner.show_note(said, tr("Count all"), self.count_all_action.trigger)
         else:
             self.banner.show_note(said)
 
@@ -500,7 +501,7 @@ class FacetPanel(QWidget):
             self.model.set_counting(facets)
         if self.scan_limit == MAX_SCAN and self._lanes:
             self._note = ""
-            self.banner.show_note("Counting everything…", "Cancel", self.cancel_counting)
+            self.banner.show_note(tr("Counting everything…"), tr("Cancel"), self.cancel_counting)
         if theme().animation_ms(TURN_MS):
             self._turn.start()
 
@@ -640,14 +641,14 @@ class FacetPanel(QWidget):
         value, chosen = row.wanted, self.model.section(facet).chosen  # the row may be another by the time of the choice
         menu = QMenu(self.tree)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        only = menu.addAction("Only this value", lambda: self._choose(facet, narrowed, value))
+        only = menu.addAction(tr("Only this value"), lambda: self._choose(facet, narrowed, value))
         only.setEnabled(chosen != [value] and row.can_be_chosen)
         if row.is_chosen:
-            menu.addAction("Remove from the filter", lambda: self._choose(facet, toggled, value))
+            menu.addAction(tr("Remove from the filter"), lambda: self._choose(facet, toggled, value))
         elif facet.takes_several:
-            menu.addAction("Add to the filter", lambda: self._choose(facet, toggled, value))
+            menu.addAction(tr("Add to the filter"), lambda: self._choose(facet, toggled, value))
         menu.addSeparator()
-        menu.addAction("Copy value", lambda: QGuiApplication.clipboard().setText(value))
+        menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(value))
         menu.popup(at)
 
     def _popup_head_menu(self, facet: Facet, at: QPoint) -> None:
@@ -659,19 +660,20 @@ class FacetPanel(QWidget):
         if facet.is_prefix:
             menu.addSeparator()
             group = QActionGroup(menu)
-            for is_tree, words in ((False, "As a list"), (True, "As a tree")):
+            for is_tree, words in ((False, tr("As a list")), (True, tr("As a tree"))):
                 action = menu.addAction(words, partial(self._set_tree, facet, is_tree))
                 action.setCheckable(True)
                 action.setChecked(section.is_tree is is_tree)
                 group.addAction(action)
         menu.addSeparator()
         is_pinned = facet in model.pinned
-        menu.addAction("Unpin" if is_pinned else "Pin on top", lambda: self._set_pinned(facet, not is_pinned))
-        for step, words, keys in ((-1, "Move up", "Alt+Up"), (1, "Move down", "Alt+Down")):
+        pin_words = tr("Unpin") if is_pinned else tr("Pin on top")
+        menu.addAction(pin_words, lambda: self._set_pinned(facet, not is_pinned))
+        for step, words, keys in ((-1, tr("Move up"), "Alt+Up"), (1, tr("Move down"), "Alt+Down")):
             action = menu.addAction(words, partial(self._move, facet, step))
             action.setShortcut(QKeySequence(keys))  # seen here; the tree itself takes the keys
             action.setEnabled(model.can_move(facet, step))
-        menu.addAction("Hide", lambda: self._set_hidden(facet, True)).setEnabled(len(model.facets) > 1)
+        menu.addAction(tr("Hide"), lambda: self._set_hidden(facet, True)).setEnabled(len(model.facets) > 1)
         menu.popup(at)
 
     def _choose(self, facet: Facet, change: Change, value: str) -> None:
@@ -797,8 +799,8 @@ class FacetPanel(QWidget):
         edit = FindEdit()
         edit.setObjectName(f"findEdit:{facet}")
         edit.setProperty("kind", "small")
-        edit.setPlaceholderText(f"Find {WORDS[facet].one}")
-        edit.setAccessibleName(f"Find {WORDS[facet].one}")
+        edit.setPlaceholderText(tr("Find {one}", one=WORDS[facet].one))
+        edit.setAccessibleName(tr("Find {one}", one=WORDS[facet].one))
         edit.setText(self.model.section(facet).find)
         edit.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # by Tab it would come before the tree, even scrolled away
         edit.textChanged.connect(lambda text: self._on_find_text_changed(facet, text))

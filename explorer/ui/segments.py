@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.rows import text_width
 
 PAD = 2
@@ -16,7 +17,10 @@ STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Key
 
 
 class Segments(QFrame):
-    """Checkable buttons in a sunken pill, exactly one of them checked; arrow keys move the choice."""
+    """Checkable buttons in a sunken pill, exactly one of them checked; arrow keys move the choice.
+
+    A choice is its words in the source's language, marked for translation, whatever language is spoken.
+    """
 
     chosen = Signal(str)  # by the user only
 
@@ -30,7 +34,7 @@ class Segments(QFrame):
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QPushButton] = {}
         for choice in choices:
-            button = _Segment(choice)
+            button = _Segment(tr(choice))
             button.setObjectName(f"segment:{choice}")
             button.installEventFilter(self)
             self._group.addButton(button)
@@ -43,7 +47,7 @@ class Segments(QFrame):
 
     @property
     def choice(self) -> str:
-        """The chosen segment's text."""
+        """The chosen segment."""
         return next(choice for choice, button in self._buttons.items() if button.isChecked())
 
     def set_choice(self, choice: str) -> None:

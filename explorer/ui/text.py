@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import reduce
 from types import MappingProxyType
 
-from explorer.ui.i18n import mark_n, tr_n
+from explorer.ui.i18n import mark, mark_n, tr, tr_n
 
 NARROW = "\u202f"  # narrow no-break space: between groups of digits
 NO_BREAK = "\u00a0"  # between a number and its unit
 MINUS = "\u2212"
 DASH = "–"  # "does not apply"
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# fmt: off
+MONTHS = (
+    # Translators: the months, short, as they stand in a date
+    mark("Jan"), mark("Feb"), mark("Mar"), mark("Apr"), mark("May"), mark("Jun"),
+    mark("Jul"), mark("Aug"), mark("Sep"), mark("Oct"), mark("Nov"), mark("Dec"),
+)
+# fmt: on
 
 NOUNS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "character": mark_n("{n} character", "{n} characters"),
         "day": mark_n("{n} day", "{n} days"),
         "hit": mark_n("{n} hit", "{n} hits"),
         "item": mark_n("{n} item", "{n} items"),
@@ -29,6 +37,34 @@ NOUNS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "value": mark_n("{n} value", "{n} values"),
     }
 )
+
+# What the contract's closed sets are called: kinds of items and of learnings, sources, and who takes part.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "document": mark("document"),
+        "conversation": mark("conversation"),
+        "learning": mark("learning"),
+        "preference": mark("preference"),
+        "fact": mark("fact"),
+        "procedure": mark("procedure"),
+        "correction": mark("correction"),
+        "other": mark("other"),
+        "folder": mark("folder"),
+        "file": mark("file"),
+        "link": mark("link"),
+        "github": mark("github"),
+        "rss": mark("rss"),
+        "agent": mark("agent"),
+        # Translators: an item was brought in by an import
+        "import": mark("import"),
+        "user": mark("user"),
+        "assistant": mark("assistant"),
+        "system": mark("system"),
+        "tool": mark("tool"),
+    }
+)
+
+_SIZES = (mark("{n}\u00a0KB"), mark("{n}\u00a0MB"), mark("{n}\u00a0GB"), mark("{n}\u00a0TB"))
 
 # Controls by their short names, U+0000 onwards; tab and line feed are no marks: they are drawn as spaces.
 # fmt: off
@@ -199,9 +235,29 @@ def sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
+def word(value: str) -> str:
+    """The word for a value of the contract's enums: a kind, a source, a role; one that is not known as it is."""
+    return tr(_WORDS[value]) if value in _WORDS else value
+
+
 def out_of(n: int, total: int) -> str:
     """`37 of 148`."""
-    return f"{number(n)} of {number(total)}"
+    return tr("{n} of {total}", n=number(n), total=number(total))
+
+
+def from_to(first: str, last: str) -> str:
+    """`3 to 6`; `3` where both ends are the same."""
+    return first if first == last else tr("{first} to {last}", first=first, last=last)
+
+
+def either(choices: Iterable[str]) -> str:
+    """`refunds or billing or tax`; nothing of none."""
+    return reduce(lambda some, one: tr("{some} or {one}", some=some, one=one) if some else one, choices, "")
+
+
+def in_quotes(said: str) -> str:
+    """`“refunds”`."""
+    return tr("“{text}”", text=said)
 
 
 def share(part: float, whole: float) -> str:
@@ -218,30 +274,51 @@ def share(part: float, whole: float) -> str:
 
 def size(size_bytes: int) -> str:
     """Bytes for a person, in powers of 1000: `312 bytes`, `48.6 KB`, `24.6 MB`."""
+    n, power = _scaled(size_bytes)
+    return _sized(n, power, size_bytes)
+
+
+def size_out_of(part_bytes: int, whole_bytes: int) -> str:
+    """`9.0 of 48.6 KB`, `312 bytes of 48.6 KB`."""
+    (part, part_power), (whole, power) = _scaled(part_bytes), _scaled(whole_bytes)
+    if part_power == power:
+        return _sized(tr("{n} of {total}", n=part, total=whole), power, whole_bytes)
+    return tr("{n} of {total}", n=size(part_bytes), total=size(whole_bytes))
+
+
+def _scaled(size_bytes: int) -> tuple[str, int]:
+    """The number that is written of a size, and the power of 1000 that it counts."""
     if abs(size_bytes) < 1000:
-        return f"{number(size_bytes)}{NO_BREAK}{'byte' if size_bytes == 1 else 'bytes'}"
-    value = float(size_bytes)
-    for unit in ("KB", "MB", "GB", "TB"):
-        value /= 1000
-        if abs(value) < 999.95 or unit == "TB":
-            break
-    return f"{value:.1f}{NO_BREAK}{unit}".replace("-", MINUS)
+        return number(size_bytes), 0
+    value, power = size_bytes / 1000, 1
+    while abs(value) >= 999.95 and power < len(_SIZES):
+        value, power = value / 1000, power + 1
+    return f"{value:.1f}".replace("-", MINUS), power
+
+
+def _sized(n: str, power: int, size_bytes: int) -> str:
+    """A number of `_scaled` with its unit."""
+    if power:
+        return tr(_SIZES[power - 1], n=n)
+    return tr_n("{n}\u00a0byte", "{n}\u00a0bytes", size_bytes, n=n)
 
 
 def duration(duration_s: float) -> str:
     """`3 ms`, `0.4 s`, `12 s`, `2 min 10 s`, `1 h 5 min`."""
     if duration_s < 0.1:
-        return f"{max(0, round(duration_s * 1000))}{NO_BREAK}ms"
+        return tr("{n}\u00a0ms", n=max(0, round(duration_s * 1000)))
     if duration_s < 9.95:
-        return f"{duration_s:.1f}".removesuffix(".0") + f"{NO_BREAK}s"
+        return tr("{n}\u00a0s", n=f"{duration_s:.1f}".removesuffix(".0"))
     whole_s = round(duration_s)
     if whole_s < 60:
-        return f"{whole_s}{NO_BREAK}s"
+        return tr("{n}\u00a0s", n=whole_s)
     if whole_s < 3600:
         minutes, rest = divmod(whole_s, 60)
-        return f"{minutes}{NO_BREAK}min" + (f" {rest}{NO_BREAK}s" if rest else "")
+        return tr("{n}\u00a0min {s}\u00a0s", n=minutes, s=rest) if rest else tr("{n}\u00a0min", n=minutes)
     hours, minutes = divmod(round(duration_s / 60), 60)
-    return f"{number(hours)}{NO_BREAK}h" + (f" {minutes}{NO_BREAK}min" if minutes else "")
+    if minutes:
+        return tr("{n}\u00a0h {min}\u00a0min", n=number(hours), min=minutes)
+    return tr("{n}\u00a0h", n=number(hours))
 
 
 def confidence(value: float) -> str:
@@ -258,22 +335,38 @@ def _local(dt: datetime, tz: tzinfo) -> datetime:
         return dt.astimezone(UTC) if dt.utcoffset() else dt
 
 
-def _day(dt: datetime) -> str:
-    return f"{dt.day} {MONTHS[dt.month - 1]}"
+def month(at: int) -> str:
+    """The short name of a month, from 1: `Jun`."""
+    return tr(MONTHS[at - 1])
+
+
+def day_and_month(day: object, at: int) -> str:
+    """`30 Jun`. The month is counted from 1, here and below; the others are written as they are given."""
+    return tr("{day} {month}", day=day, month=month(at))
+
+
+def day_and_time(day: object, at: int, clock: str) -> str:
+    """`30 Jun 16:42`."""
+    return tr("{day} {month} {time}", day=day, month=month(at), time=clock)
+
+
+def date_in_full(day: object, at: int, year: object) -> str:
+    """`30 Jun 2026`."""
+    return tr("{day} {month} {year}", day=day, month=month(at), year=year)
 
 
 def when(dt: datetime, now: datetime, tz: tzinfo) -> str:
     """Short: `30 Jun 16:42` in `now`'s year, `30 Jun 2025` in any other. All times are timezone-aware."""
     local = _local(dt, tz)
     if local.year == _local(now, tz).year:
-        return f"{_day(local)} {local:%H:%M}"
-    return f"{_day(local)} {local.year}"
+        return day_and_time(local.day, local.month, f"{local:%H:%M}")
+    return date_in_full(local.day, local.month, local.year)
 
 
 def day(dt: datetime, tz: tzinfo) -> str:
     """The day alone: `30 Jun 2026`."""
     local = _local(dt, tz)
-    return f"{_day(local)} {local.year}"
+    return date_in_full(local.day, local.month, local.year)
 
 
 def day_before(dt: datetime, tz: tzinfo) -> str:
@@ -294,7 +387,9 @@ def when_full(dt: datetime, tz: tzinfo) -> str:
     offset = zone_offset(local)
     name = local.tzname() or ""
     is_name = name.isalpha() and name != "UTC"
-    return f"{_day(local)} {local.year}, {clock} " + (f"{name} ({offset})" if is_name else offset)
+    zone = f"{name} ({offset})" if is_name else offset
+    date_words = date_in_full(local.day, local.month, local.year)
+    return tr("{date}, {time} {zone}", date=date_words, time=clock, zone=zone)
 
 
 def zone_offset(dt: datetime) -> str:

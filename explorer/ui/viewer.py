@@ -59,12 +59,13 @@ from explorer.ui.banner import Banner
 from explorer.ui.clock import local_zone
 from explorer.ui.empty import EmptyState
 from explorer.ui.headline import headline
+from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.jobs import Jobs
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
-from explorer.ui.text import NO_BREAK, number, size, tip
+from explorer.ui.text import number, size_out_of, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar
@@ -76,15 +77,16 @@ from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
 from explorer.ui.viewer_parts.piece import piece_start, piece_words
-from explorer.ui.viewer_parts.readers import LONG_LINE_NOTE, GrowingReader, PlainReader, Reader
+from explorer.ui.viewer_parts.readers import GrowingReader, PlainReader, Reader, long_line_note
 from explorer.ui.viewer_parts.thread import find_conversation, find_whole, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
 from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
 from explorer.ui.viewer_parts.why_view import WhyView
 from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_plain, write_turns
 
-READ, RAW, METADATA, WHY = "Read", "Raw", "Metadata", "Why"
-LOAD, STOP = "Load the rest", "Stop"
+# Translators: the pages of an item: to read it, as it is stored, its metadata, why it is in the list
+READ, RAW, METADATA, WHY = mark("Read"), mark("Raw"), mark("Metadata"), mark("Why")
+LOAD, STOP = mark("Load the rest"), mark("Stop")
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
 NOW_S = 0.03  # at most, whatever the characters cost: a cell of a table is dear
 FIRST_CHARS = 64_000  # written without being asked for
@@ -224,6 +226,7 @@ class ItemViewer(QWidget):
         self._takes_focus = False  # the page that comes next: the one before had it
         self._is_listed = True
         self._has_fingerprint = False  # on the Metadata page
+        self._can_stop = False  # the button below a text, which then stops what it began
         self._pages: dict[str, QWidget] = {}  # by segment, what is made already
         self._writings: dict[str, Writing] = {}
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
@@ -253,7 +256,7 @@ class ItemViewer(QWidget):
         self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
         self.find_bar.step_wanted.connect(self.find_step)
         self.find_bar.closed.connect(self.close_find)
-        for key, step, words in (("F3", 1, "The next place found"), ("Shift+F3", -1, "The place found before")):
+        for key, step, words in (("F3", 1, tr("The next place found")), ("Shift+F3", -1, tr("The place found before"))):
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setWhatsThis(words)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -270,14 +273,14 @@ class ItemViewer(QWidget):
     def _build_header(self) -> None:
         self.header = Header()
         self.header.setObjectName("viewerHeader")
-        label = QLabel("Item")
+        label = QLabel(tr("Item"))
         label.setProperty("textRole", "smallStrong")
         label.setProperty("tone", "text2")
         self.segments = Segments([READ, RAW, METADATA, WHY])
         self.segments.setObjectName("viewerSegments")
-        self.similar_action = QAction("More like this", self)
+        self.similar_action = QAction(tr("More like this"), self)
         icons.keep(self.similar_action, "similar")
-        self.find_action = QAction("Find in item", self)
+        self.find_action = QAction(tr("Find in item"), self)
         icons.keep(self.find_action, "search")
         self.find_action.setShortcut(QKeySequence("Ctrl+F"))  # said, and handled by the window: elsewhere it searches
         self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
@@ -285,22 +288,22 @@ class ItemViewer(QWidget):
         self.similar_button.setObjectName("similarButton")
         self.similar_button.setDefaultAction(self.similar_action)
         self.similar_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self.similar_button.setAccessibleName("More like this")
+        self.similar_button.setAccessibleName(tr("More like this"))
         self.copy_button = QToolButton()
         self.copy_button.setObjectName("copyButton")
-        self.copy_button.setAccessibleName("Copy the item")
-        self.copy_button.setToolTip("Copy the item")
+        self.copy_button.setAccessibleName(tr("Copy the item"))
+        self.copy_button.setToolTip(tr("Copy the item"))
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.copy_button, "copy")
         menu = QMenu(self.copy_button)
-        menu.addAction("Copy text", self.copy_text)
-        menu.addAction("Copy as JSON", self.copy_json)
-        menu.addAction("Copy id", self.copy_id)
+        menu.addAction(tr("Copy text"), self.copy_text)
+        menu.addAction(tr("Copy as JSON"), self.copy_json)
+        menu.addAction(tr("Copy id"), self.copy_id)
         self.copy_button.setMenu(menu)
         self.more_button = QToolButton()
         self.more_button.setObjectName("viewerMoreButton")
-        self.more_button.setAccessibleName("More for this item")
-        self.more_button.setToolTip("More for this item")
+        self.more_button.setAccessibleName(tr("More for this item"))
+        self.more_button.setToolTip(tr("More for this item"))
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.more_button, "more")
         menu = QMenu(self.more_button)
@@ -319,25 +322,25 @@ class ItemViewer(QWidget):
     def _build_body(self) -> None:
         self.banner = Banner()
         self.banner.setObjectName("viewerBanner")
-        self.back_button = QPushButton("Back to the learning")
+        self.back_button = QPushButton(tr("Back to the learning"))
         self.back_button.setObjectName("backToLearningButton")
         self.back_button.setProperty("kind", "link")
         icons.keep(self.back_button, "chevron-left", "accent")
-        self.listed_label = QLabel("Not in this list")
+        self.listed_label = QLabel(tr("Not in this list"))
         self.listed_label.setObjectName("notListedLabel")
         self.listed_label.setProperty("tone", "caution")
         self.listed_label.setProperty("textRole", "small")
-        self.listed_label.setToolTip("The list's filter or search does not admit this item, or no longer does.")
+        self.listed_label.setToolTip(tr("The list's filter or search does not admit this item, or no longer does."))
         self.piece_label = QLabel()
         self.piece_label.setObjectName("pieceLabel")
         self.piece_label.setTextFormat(Qt.TextFormat.PlainText)
         self.piece_label.setProperty("tone", "text2")
         self.piece_label.setProperty("textRole", "small")
         self.piece_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.whole_button = QPushButton("Open the whole")
+        self.whole_button = QPushButton(tr("Open the whole"))
         self.whole_button.setObjectName("wholeButton")
         self.whole_button.setProperty("kind", "link")
-        self.whole_button.setToolTip("Read the whole conversation here, at these turns")
+        self.whole_button.setToolTip(tr("Read the whole conversation here, at these turns"))
         self.place_row = QFrame()
         self.place_row.setProperty("surface", "head")
         row = QHBoxLayout(self.place_row)
@@ -366,12 +369,12 @@ class ItemViewer(QWidget):
         column.addWidget(self.pairs_box)
 
         self.read_view = Reader("readView")
-        self.read_view.setAccessibleName("Item text")
+        self.read_view.setAccessibleName(tr("Item text"))
         self.plain_view = PlainReader("plainView")
-        self.plain_view.setAccessibleName("Item text")
+        self.plain_view.setAccessibleName(tr("Item text"))
         self.card = LearningCard()
         self.raw_view = PlainReader("rawView")
-        self.raw_view.setAccessibleName("Item as JSON")
+        self.raw_view.setAccessibleName(tr("Item as JSON"))
         self.metadata = PairGrid(is_list=True)
         page = QWidget()
         column = QVBoxLayout(page)
@@ -398,7 +401,7 @@ class ItemViewer(QWidget):
         self.note_label.setWordWrap(True)
         self.note_label.setProperty("tone", "text2")
         self.note_label.setProperty("textRole", "small")
-        self.rest_button = QPushButton(LOAD)
+        self.rest_button = QPushButton(tr(LOAD))
         self.rest_button.setObjectName("loadRestButton")
         self.foot = QFrame()
         self.foot.setProperty("surface", "foot")
@@ -440,8 +443,8 @@ class ItemViewer(QWidget):
         self.copy_button.setEnabled(has_item)
         self.more_button.setEnabled(has_item)
         self.similar_action.setEnabled(has_item and can_search)
-        refused = "This engine declares no search" if self._engine is not None and not can_search else ""
-        self.similar_action.setToolTip(refused or "Search for items like this one, by its text")
+        refused = tr("This engine declares no search") if self._engine is not None and not can_search else ""
+        self.similar_action.setToolTip(refused or tr("Search for items like this one, by its text"))
 
     def show_hit(self, hit: Hit | None) -> None:
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
@@ -508,7 +511,7 @@ class ItemViewer(QWidget):
         """Where the item stands: beside the list, or behind a learning."""
         self.back_button.setVisible(self._origin is not None)
         is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
-        self.back_button.setText("Back to the part" if is_part else "Back to the learning")
+        self.back_button.setText(tr("Back to the part") if is_part else tr("Back to the learning"))
         self.listed_label.setVisible(self._origin is None and not self._is_listed)
         words, can_open = self._piece_words()
         self.piece_label.setText(words)
@@ -522,12 +525,17 @@ class ItemViewer(QWidget):
         if hit is None:
             return "", False
         if hit.kind is ItemKind.CONVERSATION and hit.meta.turns is not None and self._origin is None:
-            plural = "" if hit.meta.turns.first == hit.meta.turns.last else "s"
-            return f"Turn{plural} {turn_words(hit.meta.turns)} of a thread", hit.meta.thread_id is not None
+            turns = hit.meta.turns
+            words = tr("Turns {turns} of a thread", turns=turn_words(turns))
+            if turns.first == turns.last:
+                words = tr("Turn {turn} of a thread", turn=turns.first)
+            return words, hit.meta.thread_id is not None
         is_whole = self.item is not None
         if asked is None or asked.id != hit.id or not (words := piece_words(asked, hit if is_whole else None)):
             return "", False
-        return (f"Found in {words}; this is the whole" if is_whole else f"A piece: {words}"), False
+        if is_whole:
+            return tr("Found in {piece}; this is the whole", piece=words), False
+        return tr("A piece: {piece}", piece=words), False
 
     async def aclose(self) -> None:
         """End every call."""
@@ -579,7 +587,7 @@ class ItemViewer(QWidget):
             self._piece = piece_start(asked, loaded.hit) if piece_words(asked, loaded.hit) else None
         self._show_place()
         if loaded.is_gone:
-            self.banner.show_note("This item is no longer stored.", icon="warning")
+            self.banner.show_note(tr("This item is no longer stored."), icon="warning")
         self._forget_pages()
         self._show_head()
         self._show_page()
@@ -615,10 +623,12 @@ class ItemViewer(QWidget):
 
     def _on_conversation_found(self, origin: Hit, found: Hit | None) -> None:
         if found is None:
-            whole = (
-                "No more of this thread" if origin.kind is ItemKind.CONVERSATION else "No conversation of this thread"
+            said = (
+                tr("No more of this thread is stored.")
+                if origin.kind is ItemKind.CONVERSATION
+                else tr("No conversation of this thread is stored.")
             )
-            self.banner.show_note(f"{whole} is stored.", icon="warning")
+            self.banner.show_note(said, icon="warning")
             return
         self._origin, self._turns = origin, origin.meta.turns
         self._show(found)
@@ -643,7 +653,7 @@ class ItemViewer(QWidget):
 
     def _show_nothing(self) -> None:
         self.content.hide()
-        self.empty.show_state("eye", "No item is selected.", "")
+        self.empty.show_state("eye", tr("No item is selected."), "")
         self.empty.show()
         self._enable_actions()
 
@@ -682,7 +692,7 @@ class ItemViewer(QWidget):
         is_learning = hit.kind is ItemKind.LEARNING
         reading = self.segments.choice == READ
         lines = MAX_LEARNING_LINES if is_learning and reading else MAX_LINES
-        self.title.show_title(KIND_ICONS[hit.kind], headline(hit).name or "(empty)", lines)
+        self.title.show_title(KIND_ICONS[hit.kind], headline(hit).name or tr("(empty)"), lines)
         item = self.item
         kind = item.kind if isinstance(item, Learning) else None
         self.confidence_row.show_learning(kind, hit.confidence)
@@ -741,7 +751,7 @@ class ItemViewer(QWidget):
         def words(written: int, total: int) -> str:
             if written >= total:
                 return ""
-            return f"{number(bisect_right(ends, written))} of {number(len(ends))} turns"
+            return tr("{n} of {total} turns", n=number(bisect_right(ends, written)), total=number(len(ends)))
 
         budget = min(FIRST_CHARS, ends[FIRST_TURNS - 1] if len(ends) > FIRST_TURNS else FIRST_CHARS)
         self._places = places = TurnPlaces(first_turn(hit))
@@ -751,7 +761,8 @@ class ItemViewer(QWidget):
             if 0 <= at < len(ends):
                 budget = max(budget, ends[at] + NOW_CHARS)  # and a page more: it is to stand at the top
             else:
-                self.banner.show_note(f"Turn {turn_words(self._turns)} is not in this conversation.", icon="warning")
+                said = tr("Turn {turn} is not in this conversation.", turn=turn_words(self._turns))
+                self.banner.show_note(said, icon="warning")
         steps = write_turns(end_of(self.read_view.document()), item.turns, self._zone, Ink(), places)
         self._begin(READ, self.read_view, Writing(steps, total, words), budget)
 
@@ -771,7 +782,7 @@ class ItemViewer(QWidget):
 
         def on_parsed(found: list[Block] | None) -> None:
             if found is None:
-                self._read_plainly(item, "shown as plain text: this markdown is too intricate")
+                self._read_plainly(item, tr("shown as plain text: this markdown is too intricate"))
                 return
             self.read_view.start()
             ink = Ink()
@@ -796,7 +807,8 @@ class ItemViewer(QWidget):
         self._write_plainly(READ, self.plain_view, body, "body" if _is_prose(item, body) else "mono", note)
 
     def _on_raw(self, made: tuple[str, bool]) -> None:
-        note = self._loaded.note if self._loaded else "still reading; this is the item as its search gives it"
+        still = tr("still reading; this is the item as its search gives it")
+        note = self._loaded.note if self._loaded else still
         text, is_long = made
         self._write_plainly(RAW, self.raw_view, text, "mono", note, is_long)
 
@@ -808,7 +820,7 @@ class ItemViewer(QWidget):
         view.start(role, wraps=not is_long)
         limit = UNWRAPPED_LINE if is_long else MAX_LINE
         steps = write_plain(end_of(view.document()), text, role, "text", Ink(), limit)
-        notes = [part for part in (note, LONG_LINE_NOTE if is_long else "") if part]
+        notes = [part for part in (note, long_line_note() if is_long else "") if part]
 
         def words(written: int, total: int) -> str:
             said = "; ".join(part for part in (_size_words(written, total), *notes) if part)
@@ -830,8 +842,8 @@ class ItemViewer(QWidget):
 
         def on_made(fingerprint: str) -> None:
             is_own = fingerprint == hit.id
-            words = "the id is that of the content" if is_own else "the engine has given an id of its own"
-            self.metadata.add_pairs([Pair("fingerprint", (Value(words),))])
+            words = tr("the id is that of the content") if is_own else tr("the engine has given an id of its own")
+            self.metadata.add_pairs([Pair(mark("fingerprint"), (Value(words),))])
             self._has_fingerprint = True
 
         self._has_fingerprint = False
@@ -1048,15 +1060,19 @@ class ItemViewer(QWidget):
         words = writing.words if writing is not None else ""
         partial = writing is not None and writing.is_partial
         self.note_label.setText(words)
-        self.rest_button.setText(LOAD)
+        self._show_rest_button(is_loading=False)
         self.rest_button.setVisible(partial)
         self.foot.setVisible(partial or bool(words))
+
+    def _show_rest_button(self, *, is_loading: bool) -> None:
+        self._can_stop = is_loading
+        self.rest_button.setText(tr(STOP) if is_loading else tr(LOAD))
 
     def _on_rest_button_clicked(self) -> None:
         writing = self._writings.get(self.segments.choice)
         if writing is None:
             return
-        if self.rest_button.text() == STOP:
+        if self._can_stop:
             self.jobs.cancel("rest")
             self._show_foot()
             return
@@ -1065,7 +1081,7 @@ class ItemViewer(QWidget):
 
     @property
     def _is_loading_rest(self) -> bool:
-        return self.jobs.is_running("rest") and self.rest_button.text() == STOP
+        return self.jobs.is_running("rest") and self._can_stop
 
     def _load_rest(self) -> None:
         writing = self._writings[self.segments.choice]
@@ -1075,7 +1091,7 @@ class ItemViewer(QWidget):
 
         self.jobs.cancel("first")
         self.jobs.start("rest", writing.write_rest(tell), lambda _: self._on_written())
-        self.rest_button.setText(STOP)
+        self._show_rest_button(is_loading=True)
 
     # Links
 
@@ -1135,18 +1151,18 @@ async def _load(engine: MemoryEngine, hit: Hit) -> Loaded:
     """The item as it was stored; where the engine cannot give that, its hit in full; neither when it is gone."""
     # Without a reach an item in a sandbox would not be found; its own node always admits it.
     req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
-    note = "The engine holds only a part of this item; what it gave is shown."
+    note = tr("The engine holds only a part of this item; what it gave is shown.")
     try:
         for found in await engine.get_items(req):
             if found.id == hit.id:
                 whole = Hit.of_item(found.id, found.item, hit.score)
                 return Loaded(item=found.item, hit=whole)
     except Unsupported:
-        note = "This engine does not export items; this is the item as its search gives it."
+        note = tr("This engine does not export items; this is the item as its search gives it.")
     for each in await engine.get(req):
         if each.id == hit.id:
             return Loaded(hit=each.model_copy(update={"score": hit.score}), note=note)
-    return Loaded(note="It is no longer stored; this is what was read of it before.", is_gone=True)
+    return Loaded(note=tr("It is no longer stored; this is what was read of it before."), is_gone=True)
 
 
 def _json(stored: StoreItem | Hit) -> str:
@@ -1197,8 +1213,5 @@ def _is_prose(item: Document, body: str) -> bool:
 
 
 def _size_words(written: int, total: int) -> str:
-    """`9 of 48.6 KB`; nothing when all is there."""
-    if written >= total:
-        return ""
-    amount, _, unit = size(total).partition(NO_BREAK)
-    return f"{size(written).removesuffix(NO_BREAK + unit)} of {amount} {unit}"
+    """`9.0 of 48.6 KB`; nothing when all is there."""
+    return "" if written >= total else size_out_of(written, total)

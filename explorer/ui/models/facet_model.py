@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
 from explorer.ui.conditions import below_words
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.models.facet_rows import (
     BELOW_FIRST,
     CHOICES,
@@ -26,7 +27,7 @@ from explorer.ui.models.facet_rows import (
     value_label,
 )
 from explorer.ui.models.path_tree import ROOT, PathNode, path_tree
-from explorer.ui.text import at_least, isolate, number, out_of, shown, tip
+from explorer.ui.text import counted, either, in_quotes, isolate, number, shown, tip, word
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -402,8 +403,12 @@ class FacetModel(QAbstractItemModel):
         if section.total_values() >= FIND_FROM:
             rows.insert(0, Row(RowType.FIND))
         if page.more_buckets:
-            said = section.count_text(page.more_buckets)
-            rows.append(Row(RowType.NOTE, "rest", f"{said} more {WORDS[section.facet].many} are not in the tree"))
+            said = tr(
+                "{n} more {many} are not in the tree",
+                n=section.count_text(page.more_buckets),
+                many=WORDS[section.facet].many,
+            )
+            rows.append(Row(RowType.NOTE, "rest", said))
         return rows
 
     def _add_nodes(
@@ -431,9 +436,8 @@ class FacetModel(QAbstractItemModel):
                     add(node.key, node.nodes, depth + 1)
             if len(nodes) > cap:
                 is_grown = cap == SHOWN_MOST
-                said = (
-                    f"{number(len(nodes) - cap)} more are not shown" if is_grown else f"Show {_more(nodes, cap)} more"
-                )
+                rest = number(len(nodes) - cap)
+                said = tr("{n} more are not shown", n=rest) if is_grown else _more(nodes, cap)
                 rows.append(Row(RowType.NOTE if is_grown else RowType.MORE, key, said, depth=depth))
 
         add("", top, 0)
@@ -444,7 +448,7 @@ class FacetModel(QAbstractItemModel):
         return Row(
             RowType.NODE,
             node.key,
-            "(empty)" if is_blank(node.segment) else shown(node.segment),
+            tr("(empty)") if is_blank(node.segment) else shown(node.segment),
             here,
             is_chosen=node.can_be_asked_for and node.path in section.chosen,
             path=node.path,
@@ -472,29 +476,30 @@ class FacetModel(QAbstractItemModel):
         return [value for value in section.ranking if wanted in haystack[value]]
 
     def _tail(self, section: Section, found: list[str], hidden: int, shown_now: int) -> list[Row]:
-        page, many = section.page, WORDS[section.facet].many
+        page, words = section.page, WORDS[section.facet]
         assert page is not None
         beyond = 0 if section.find else page.more_buckets
         rows = []
         if section.find:
-            wanted = section.find.casefold()
+            wanted, quoted = section.find.casefold(), _quoted(section.find)
             if not found and not any(wanted in _found_by(section.facet, value) for value in section.chosen):
-                among = "None of these" if page.more_buckets or page.truncated else f"No {WORDS[section.facet].noun}"
-                rows.append(Row(RowType.NOTE, "none", f"{among} contains {_quoted(section.find)}"))
+                said = tr("No {noun} contains {text}", noun=words.noun, text=quoted)
+                if page.more_buckets or page.truncated:
+                    said = tr("None of these contains {text}", text=quoted)
+                rows.append(Row(RowType.NOTE, "none", said))
             if self._takes_exactly(section, found):
-                rows.append(Row(RowType.EXACT, "exact", f"Filter by {_quoted(section.find)}"))
+                rows.append(Row(RowType.EXACT, "exact", tr("Filter by {text}", text=quoted)))
         elif section.shows_all and hidden + beyond:
-            said = section.count_text(hidden + beyond)
-            rows.append(Row(RowType.NOTE, "rest", f"{number(shown_now)} shown, {said} more"))
+            rest = section.count_text(hidden + beyond)
+            rows.append(Row(RowType.NOTE, "rest", tr("{n} shown, {rest} more", n=number(shown_now), rest=rest)))
         elif hidden + beyond:
-            room = SHOWN_MOST - SHOWN_FIRST
-            said = section.count_text(hidden + beyond)
-            text = (
-                f"Show {said} more {many}" if hidden + beyond <= room else f"Show {number(room)} of {said} more {many}"
-            )
-            rows.append(Row(RowType.MORE, label=text))
+            room, rest = SHOWN_MOST - SHOWN_FIRST, section.count_text(hidden + beyond)
+            said = tr("Show {n} more {many}", n=rest, many=words.many)
+            if hidden + beyond > room:
+                said = tr("Show {n} of {rest} more {many}", n=number(room), rest=rest, many=words.many)
+            rows.append(Row(RowType.MORE, label=said))
         if section.shows_all and not section.find and section.total_values() > SHOWN_FIRST:
-            rows.append(Row(RowType.FEWER, label=f"Show fewer {many}"))
+            rows.append(Row(RowType.FEWER, label=tr("Show fewer {many}", many=words.many)))
         return rows
 
     def _takes_exactly(self, section: Section, found: list[str]) -> bool:
@@ -560,91 +565,100 @@ class FacetModel(QAbstractItemModel):
         section = self.section(facet)
         page = section.page
         if page is None and section.error is None:
-            return "" if is_open else " or ".join(isolate(value_label(facet, value)) for value in section.chosen)
+            return "" if is_open else either(isolate(value_label(facet, value)) for value in section.chosen)
         if page is None:
-            return "not counted"
+            return tr("not counted")
         total = section.total_values()
         seen = sum(row.type is RowType.VALUE and bool(row.count) for row in section.rows)
         if page.truncated:
-            said = f"{at_least(total)} values"
+            said = counted(total, "value", is_least=True)
         elif (is_open or section.find) and seen < total and not (section.is_tree and not section.find):
-            said = f"{out_of(seen, total)} values"
+            said = tr("{n} of {total} values", n=number(seen), total=number(total))
         elif total == 0:
-            said = "no values"
+            said = tr("no values")
         else:
-            said = "1 value" if total == 1 else f"{number(total)} values"
-        return f"{said}, finding {_quoted(section.find)}" if section.find else said
+            said = counted(total, "value")
+        return tr("{values}, finding {text}", values=said, text=_quoted(section.find)) if section.find else said
 
     def _head_tip(self, section: Section) -> list[str]:
         lines = []
         if section.error is not None:
             error = section.error
             said = error.text if isinstance(error, TinyMemoryError) else type(error).__name__
-            lines.append(f"Could not be counted: {shown(said, TIP_CHARACTERS)}")
+            lines.append(tr("Could not be counted: {error}", error=shown(said, TIP_CHARACTERS)))
         if section.page is not None and section.is_stale:
-            lines.append("These are the counts of before.")
+            lines.append(tr("These are the counts of before."))
         if section.page is not None and section.page.truncated:
             lines.append(_stopped(section.page))
         if section.facet.takes_several:
-            lines.append("Several values may be chosen; an item needs one of them.")
+            lines.append(tr("Several values may be chosen; an item needs one of them."))
         return lines
 
     def _row_tip(self, section: Section, row: Row) -> list[str]:
         match row.type:
             case RowType.COLUMNS:
-                return ["Here: items with this very path. All: these and what is below."]
+                return [tr("Here: items with this very path. All: these and what is below.")]
             case RowType.NODE:
                 lines = [isolate(shown(row.path, TIP_CHARACTERS)), self._counted(section, row)]
                 if not row.can_be_chosen:
-                    return [*lines, "A filter cannot ask for an empty segment: it would admit all that is above it."]
+                    said = tr("A filter cannot ask for an empty segment: it would admit all that is above it.")
+                    return [*lines, said]
                 return [*lines, below_words(row.path)]
             case RowType.VALUE:
-                name = "(empty): a blank value" if is_blank(row.value) else shown(row.value, TIP_CHARACTERS)
+                value = word(row.value) if section.facet in (Facet.KIND, Facet.SOURCE) else row.value
+                name = tr("(empty): a blank value") if is_blank(value) else shown(value, TIP_CHARACTERS)
                 lines = [isolate(name), self._counted(section, row)]
                 if row.is_chosen and section.is_dead(row):
-                    lines.append("It is in the filter, but no item has it under the other conditions.")
+                    lines.append(tr("It is in the filter, but no item has it under the other conditions."))
                 if section.page is not None and section.page.truncated:
                     lines.append(_stopped(section.page))
                 if section.facet.is_prefix:
                     lines.append(below_words(row.value))
                 return lines
             case RowType.MISSING:
+                items = _items(section.count_text(row.count), row.count)
                 return [
-                    f"{_items(section.count_text(row.count), row.count)} without {WORDS[section.facet].one}.",
-                    "A filter cannot ask for items without a value.",
+                    tr("{items} without {one}.", items=items, one=WORDS[section.facet].one),
+                    tr("A filter cannot ask for items without a value."),
                 ]
             case RowType.NOTE if row.value != "none":
-                return ["The find box reaches the others: type one and filter by it."]
+                return [tr("The find box reaches the others: type one and filter by it.")]
             case RowType.EXACT:
-                return ["Not among the values that were counted; the filter takes it as it is written."]
+                return [tr("Not among the values that were counted; the filter takes it as it is written.")]
         return []
 
     def _counted(self, section: Section, row: Row) -> str:
         if row.below is not None:
-            here = "?" if row.count is None else section.count_text(row.count)
-            return f"{here} here, {_items(section.below_text(row.below), row.below)} with what is below."
+            return tr("{n} here, {items} with what is below.", **self._here_and_below(section, row, row.below))
         if row.count is None:
-            return "Not counted: too small to be among the values shown."
+            return tr("Not counted: too small to be among the values shown.")
         return _items(section.count_text(row.count), row.count)
 
+    def _here_and_below(self, section: Section, row: Row, below: int) -> dict[str, str]:
+        here = "?" if row.count is None else section.count_text(row.count)
+        return {"n": here, "items": _items(section.below_text(below), below)}
+
     def _row_spoken(self, section: Section, row: Row) -> str:
+        words = WORDS[section.facet]
         if row.type in (RowType.VALUE, RowType.MISSING):
-            title = WORDS[section.facet].title.lower()
+            items = tr("not counted") if row.count is None else _items(section.count_text(row.count), row.count)
             if row.type is RowType.MISSING:
-                return f"{title}: no value, {_items(section.count_text(row.count), row.count)}, cannot be chosen"
-            counted = "not counted" if row.count is None else _items(section.count_text(row.count), row.count)
-            return f"{title} {row.label}, {counted}" + (", chosen" if row.is_chosen else "")
+                return tr("{facet}: no value, {items}, cannot be chosen", facet=words.noun, items=items)
+            said = tr("{facet} {value}, {items}", facet=words.noun, value=row.label, items=items)
+            return ", ".join([said, tr("chosen")] if row.is_chosen else [said])
         if row.type is RowType.NODE:
+            below = self._here_and_below(section, row, row.below or 0)
             parts = [
-                f"{WORDS[section.facet].noun} {row.label}, level {row.depth + 1}",
-                self._counted(section, row)[:-1],
+                tr("{facet} {value}, level {n}", facet=words.noun, value=row.label, n=row.depth + 1),
+                tr("{n} here, {items} with what is below", **below),
             ]
-            parts += [] if row.is_open is None else ["open" if row.is_open else "closed"]
-            parts += ["chosen"] if row.is_chosen else [] if row.can_be_chosen else ["cannot be chosen"]
+            # Translators: of a branch of a tree
+            parts += [] if row.is_open is None else [tr("open") if row.is_open else tr("closed")]
+            parts += [tr("chosen")] if row.is_chosen else [] if row.can_be_chosen else [tr("cannot be chosen")]
             return ", ".join(parts)
         if row.type is RowType.COLUMNS:
-            return "Here, all"
-        return f"Find {WORDS[section.facet].one}" if row.type is RowType.FIND else row.label
+            return tr("Here, all")
+        return tr("Find {one}", one=words.one) if row.type is RowType.FIND else row.label
 
     # Qt's model
 
@@ -722,9 +736,9 @@ class FacetModel(QAbstractItemModel):
                 return tip("\n".join(self._head_tip(section)))
             case Qt.ItemDataRole.AccessibleTextRole:
                 parts = [WORDS[section.facet].title, self.summary(section.facet)]
-                parts += ["pinned"] if section.facet in self._pinned else []
-                parts += ["filtered"] if section.has_condition else []
-                parts += ["could not be counted"] if section.error is not None else []
+                parts += [tr("pinned")] if section.facet in self._pinned else []
+                parts += [tr("filtered")] if section.has_condition else []
+                parts += [tr("could not be counted")] if section.error is not None else []
                 return ", ".join(part for part in parts if part)
             case _ if role == RowTypeRole:
                 return int(RowType.FACET)
@@ -743,12 +757,14 @@ def _runs(marks: list[bool]) -> list[tuple[int, int]]:
 
 
 def _more(nodes: Mapping[str, PathNode], cap: int) -> str:
-    rest = len(nodes) - cap
-    return number(rest) if len(nodes) <= SHOWN_MOST else f"{number(SHOWN_MOST - cap)} of {number(rest)}"
+    rest = number(len(nodes) - cap)
+    if len(nodes) <= SHOWN_MOST:
+        return tr("Show {n} more", n=rest)
+    return tr("Show {n} of {rest} more", n=number(SHOWN_MOST - cap), rest=rest)
 
 
 def _missing_row(page: ExplorePage) -> Row:
-    return Row(RowType.MISSING, label="no value", count=page.missing)
+    return Row(RowType.MISSING, label=tr("no value"), count=page.missing)
 
 
 def _share(rows: list[Row], section: Section) -> None:
@@ -767,12 +783,16 @@ def _found_by(facet: Facet, value: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f"“{isolate(shown(text))}”"
+    return in_quotes(isolate(shown(text)))
 
 
 def _items(said: str, count: int | None) -> str:
-    return f"{said} item" if count == 1 and said == "1" else f"{said} items"
+    n = count if count is not None and said == number(count) else 2  # a count from below is many
+    return tr_n("{n} item", "{n} items", n, n=said)
 
 
 def _stopped(page: ExplorePage) -> str:
-    return f"Counting stopped at {number(page.total)} items, so every number is at least what it says."
+    return tr(
+        "Counting stopped at {n} items, so every number is at least what it says.",
+        n=number(page.total),
+    )

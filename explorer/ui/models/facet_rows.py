@@ -8,6 +8,7 @@ from enum import Enum, IntEnum
 
 from explorer.contract import ExplorePage, Facet, MetaFilter, Reach, is_blank, is_path_prefix
 from explorer.contract.query import MAX_BUCKETS
+from explorer.ui.i18n import mark, tr
 from explorer.ui.models.path_tree import PathNode
 from explorer.ui.text import DASH, at_least, number, shown
 
@@ -26,47 +27,77 @@ BELOW_FIRST = 20
 
 @dataclass(frozen=True)
 class Words:
-    """What a facet is called: as a head, one of its values, and many."""
+    """What a facet is called, each in the source's language: see the properties."""
 
-    title: str
-    one: str
-    many: str
+    _title: str
+    _noun: str
+    _one: str
+    _many: str
+
+    @property
+    def title(self) -> str:
+        """As a head."""
+        return tr(self._title)
 
     @property
     def noun(self) -> str:
-        """One of its values without the article."""
-        return self.one.partition(" ")[2]
+        """One of its values."""
+        return tr(self._noun)
+
+    @property
+    def one(self) -> str:
+        """One of its values, as what is looked for or missing."""
+        return tr(self._one)
+
+    @property
+    def many(self) -> str:
+        """Many of its values."""
+        return tr(self._many)
 
 
 # Also the order of the heads at first: what everybody filters by first, what only some engines fill last.
 WORDS: Mapping[Facet, Words] = {
-    Facet.KIND: Words("Kind", "a kind", "kinds"),
-    Facet.TAG: Words("Tag", "a tag", "tags"),
-    Facet.SOURCE: Words("Source", "a source", "sources"),
-    Facet.AGENT: Words("Agent", "an agent", "agents"),
-    Facet.FILE_PATH: Words("File path", "a path", "paths"),
-    Facet.FOLDER: Words("Folder", "a folder", "folders"),
-    Facet.LANGUAGE: Words("Language", "a language", "languages"),
-    Facet.THREAD: Words("Thread", "a thread", "threads"),
-    Facet.TOOL_CALL: Words("Tool", "a tool", "tools"),
-    Facet.REPO: Words("Repository", "a repository", "repositories"),
-    Facet.WORKSPACE: Words("Workspace", "a workspace", "workspaces"),
-    Facet.URL: Words("Link", "a link", "links"),
-    Facet.SOURCE_ID: Words("Source id", "a source id", "source ids"),
-    Facet.NAMESPACE: Words("Namespace", "a namespace", "namespaces"),
+    # Translators: the title of a facet, then its values as in "No kind contains …", "Find a kind", "Show 9 more kinds"
+    Facet.KIND: Words(mark("Kind"), mark("kind"), mark("a kind"), mark("kinds")),
+    Facet.TAG: Words(mark("Tag"), mark("tag"), mark("a tag"), mark("tags")),
+    Facet.SOURCE: Words(mark("Source"), mark("source"), mark("a source"), mark("sources")),
+    Facet.AGENT: Words(mark("Agent"), mark("agent"), mark("an agent"), mark("agents")),
+    Facet.FILE_PATH: Words(mark("File path"), mark("path"), mark("a path"), mark("paths")),
+    Facet.FOLDER: Words(mark("Folder"), mark("folder"), mark("a folder"), mark("folders")),
+    Facet.LANGUAGE: Words(mark("Language"), mark("language"), mark("a language"), mark("languages")),
+    Facet.THREAD: Words(mark("Thread"), mark("thread"), mark("a thread"), mark("threads")),
+    Facet.TOOL_CALL: Words(mark("Tool"), mark("tool"), mark("a tool"), mark("tools")),
+    Facet.REPO: Words(mark("Repository"), mark("repository"), mark("a repository"), mark("repositories")),
+    Facet.WORKSPACE: Words(mark("Workspace"), mark("workspace"), mark("a workspace"), mark("workspaces")),
+    Facet.URL: Words(mark("Link"), mark("link"), mark("a link"), mark("links")),
+    Facet.SOURCE_ID: Words(mark("Source id"), mark("source id"), mark("a source id"), mark("source ids")),
+    Facet.NAMESPACE: Words(mark("Namespace"), mark("namespace"), mark("a namespace"), mark("namespaces")),
 }
 PATHS = frozenset({Facet.FOLDER, Facet.FILE_PATH, Facet.WORKSPACE, Facet.URL, Facet.REPO, Facet.NAMESPACE})
 """Facets whose values tell themselves apart at both ends."""
 
-_CAPITALS = {"github": "GitHub", "rss": "RSS"}
+_NAMES = {
+    "document": mark("Document"),
+    "conversation": mark("Conversation"),
+    "learning": mark("Learning"),
+    "folder": mark("Folder"),
+    "file": mark("File"),
+    "link": mark("Link"),
+    "github": mark("GitHub"),
+    "rss": mark("RSS"),
+    "agent": mark("Agent"),
+    # Translators: an item was brought in by an import
+    "import": mark("Import"),
+}
+"""Of kinds and sources."""
 
 
 def value_label(facet: Facet, value: str) -> str:
     """A value as it stands in a row: one safe line, "(empty)" for a blank one."""
     if is_blank(value):
-        return "(empty)"
+        return tr("(empty)")
     if facet in (Facet.KIND, Facet.SOURCE):
-        return _CAPITALS.get(value, value.capitalize())
+        return tr(_NAMES[value]) if value in _NAMES else value.capitalize()
     return shown(value)
 
 

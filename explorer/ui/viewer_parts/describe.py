@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta, tzinfo
-from typing import Any
+from enum import StrEnum
 
 from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, TurnRange
 from explorer.contract.timeline import begin_of, day_of
 from explorer.ui.conditions import PREFIXES, WINDOW
-from explorer.ui.text import confidence, number, size, utc, when_full
+from explorer.ui.i18n import mark, tr
+from explorer.ui.text import confidence, counted, from_to, number, size, utc, when_full, word
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200
-TURN_BASE = "Turns are counted from 0, as in the memory contract"
+TURN_BASE = mark("Turns are counted from 0, as in the memory contract")
 SIMILAR_CHARS = 1_000  # of an item's text, as a query: what comes later says little that is new
 _ID_ENDS = 6, 4
 
@@ -35,6 +36,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Pair:
+    """`key` is what the field is called, in the source's language, marked for translation."""
+
     key: str
     values: tuple[Value, ...]
 
@@ -57,18 +60,18 @@ def similar_query(text: str) -> str:
 def short_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
     """What stands above a text, or below a learning, where there is little room: the rest is on the Metadata page."""
     meta = hit.meta
-    file = _one("file", meta.file_path, "file_path")
-    language = _one("language", meta.language, "language")
-    thread = _one("thread", meta.thread_id, "thread_id")
-    agent = _one("agent", meta.agent_id, "agent_id")
+    file = _one(mark("file"), meta.file_path, "file_path")
+    language = _one(mark("language"), meta.language, "language")
+    thread = _one(mark("thread"), meta.thread_id, "thread_id")
+    agent = _one(mark("agent"), meta.agent_id, "agent_id")
     node, observed, tags = _node(hit), _observed(hit, zone), _tags(hit, MAX_TAGS)
-    source = _one("source", meta.source.kind.value, "sources", meta.source.kind)
-    source_id = _one("source id", meta.source.id, "source_id")
+    source = _word(mark("source"), meta.source.kind, "sources")
+    source_id = _one(mark("source id"), meta.source.id, "source_id")
     found: list[Pair | None]
     match hit.kind:
         case ItemKind.DOCUMENT:
-            kind = _one("type", item.mime) if isinstance(item, Document) else None
-            found = [file or _one("url", meta.url, "url"), node, kind, language, observed, tags]
+            kind = _one(mark("type"), item.mime) if isinstance(item, Document) else None
+            found = [file or _one(mark("url"), meta.url, "url"), node, kind, language, observed, tags]
         case ItemKind.CONVERSATION:
             found = [node, thread, _turns(hit), observed, source, source_id, tags]
         case _:
@@ -80,53 +83,58 @@ def all_pairs(hit: Hit, item: StoreItem | None, zone: tzinfo) -> list[Pair]:
     """Every field that is set, each under its own name."""
     meta = hit.meta
     found = [
-        Pair("id", (Value(hit.id, is_mono=True),)),
-        _one("kind", hit.kind.value, "kinds", hit.kind),
-        Pair("learning kind", (Value(item.kind.value),)) if isinstance(item, Learning) else None,
-        Pair("confidence", (Value(confidence(hit.confidence)),)) if hit.confidence is not None else None,
-        _one("title", item.title) if isinstance(item, Document) else None,
-        _one("type", item.mime) if isinstance(item, Document) else None,
+        Pair(mark("id"), (Value(hit.id, is_mono=True),)),
+        _word(mark("kind"), hit.kind, "kinds"),
+        _word(mark("learning kind"), item.kind) if isinstance(item, Learning) else None,
+        Pair(mark("confidence"), (Value(confidence(hit.confidence)),)) if hit.confidence is not None else None,
+        _one(mark("title"), item.title) if isinstance(item, Document) else None,
+        _one(mark("type"), item.mime) if isinstance(item, Document) else None,
         _length(hit),
         _node(hit),
-        _one("workspace", meta.workspace, "workspace", is_mono=True),
-        _one("folder", meta.folder, "folder", is_mono=True),
-        _one("file", meta.file_path, "file_path", is_mono=True),
-        _one("language", meta.language, "language"),
-        _one("repo", meta.repo, "repo"),
-        _one("commit", meta.commit, "commit", is_mono=True),
-        _one("url", meta.url, "url", is_mono=True),
-        _one("thread", meta.thread_id, "thread_id"),
+        _one(mark("workspace"), meta.workspace, "workspace", is_mono=True),
+        _one(mark("folder"), meta.folder, "folder", is_mono=True),
+        _one(mark("file"), meta.file_path, "file_path", is_mono=True),
+        _one(mark("language"), meta.language, "language"),
+        _one(mark("repo"), meta.repo, "repo"),
+        _one(mark("commit"), meta.commit, "commit", is_mono=True),
+        _one(mark("url"), meta.url, "url", is_mono=True),
+        _one(mark("thread"), meta.thread_id, "thread_id"),
         _turns(hit),
-        _one("agent", meta.agent_id, "agent_id"),
-        _one("tool", meta.tool_call.name, "tool_call") if meta.tool_call else None,
-        _one("tool call id", meta.tool_call.id, is_mono=True) if meta.tool_call else None,
-        _one("source", meta.source.kind.value, "sources", meta.source.kind),
-        _one("source id", meta.source.id, "source_id"),
+        _one(mark("agent"), meta.agent_id, "agent_id"),
+        _one(mark("tool"), meta.tool_call.name, "tool_call") if meta.tool_call else None,
+        _one(mark("tool call id"), meta.tool_call.id, is_mono=True) if meta.tool_call else None,
+        _word(mark("source"), meta.source.kind, "sources"),
+        _one(mark("source id"), meta.source.id, "source_id"),
         _tags(hit, MAX_TAGS_LISTED),
         _observed(hit, zone),
-        Pair("derive", (Value("yes" if meta.derive else "no, nothing is to be derived from it"),))
+        Pair(mark("derive"), (Value(tr("yes") if meta.derive else tr("no, nothing is to be derived from it")),))
         if meta.derive is not None
         else None,
-        _one("observed by", meta.observed_actor.id) if meta.observed_actor else None,
-        _one("actor's name", meta.observed_actor.name) if meta.observed_actor else None,
-        Pair("score", (Value(f"{hit.score:g}"),)) if hit.score else None,
+        _one(mark("observed by"), meta.observed_actor.id) if meta.observed_actor else None,
+        _one(mark("actor's name"), meta.observed_actor.name) if meta.observed_actor else None,
+        Pair(mark("score"), (Value(f"{hit.score:g}"),)) if hit.score else None,
     ]
     return [pair for pair in found if pair is not None]
 
 
-def _one(key: str, text: str | None, field: str = "", value: Any = None, *, is_mono: bool = False) -> Pair | None:
-    """A pair for one text; where `field` is given, it filters by `value`, or by the text itself."""
+def _one(key: str, text: str | None, field: str = "", *, is_mono: bool = False) -> Pair | None:
+    """A pair for one text; where `field` is given, it filters by it."""
     if text is None:
         return None
-    wanted = value if value is not None else text
-    act = f"Filter by this {key} and what is below it" if field in PREFIXES else ""
-    return Pair(key, (Value(text, field, wanted if field else None, is_mono=is_mono, act=act),))
+    act = tr("Filter by this {field} and what is below it", field=tr(key)) if field in PREFIXES else ""
+    return Pair(key, (Value(text, field, text if field else None, is_mono=is_mono, act=act),))
+
+
+def _word(key: str, value: StrEnum, field: str = "") -> Pair:
+    """A pair for one value of a closed set."""
+    said = word(value.value)
+    return Pair(key, (Value(value.value, field, value if field else None, said, drawn=said),))
 
 
 def _node(hit: Hit) -> Pair:
     node = hit.meta.namespace
-    drawn = " / ".join(map(str, node.segments)) or "root"
-    return Pair("node", (Value(str(node), "reach", node, drawn=drawn, act="Show only what is at this node"),))
+    drawn = " / ".join(map(str, node.segments)) or tr("root")
+    return Pair(mark("node"), (Value(str(node), "reach", node, drawn=drawn, act=tr("Show only what is at this node")),))
 
 
 def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
@@ -137,9 +145,9 @@ def _observed(hit: Hit, zone: tzinfo) -> Pair | None:
     try:
         window = begin_of(day, zone), begin_of(day + timedelta(days=1), zone)
     except OverflowError:  # the last day that there is
-        return Pair("observed", (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
-    act = "Show only what was observed on this day"
-    return Pair("observed", (Value(at.text, WINDOW, window, utc(at), drawn=when_full(at, zone), act=act),))
+        return Pair(mark("observed"), (Value(at.text, tooltip=utc(at), drawn=when_full(at, zone)),))
+    act = tr("Show only what was observed on this day")
+    return Pair(mark("observed"), (Value(at.text, WINDOW, window, utc(at), drawn=when_full(at, zone), act=act),))
 
 
 def _tags(hit: Hit, most: int) -> Pair | None:
@@ -148,28 +156,27 @@ def _tags(hit: Hit, most: int) -> Pair | None:
         return None
     values = [Value(tag, "tags_any", tag) for tag in tags[:most]]
     if len(tags) > most:
-        values.append(Value(f"and {number(len(tags) - most)} more"))
-    return Pair("tags", tuple(values))
+        values.append(Value(tr("and {n} more", n=number(len(tags) - most))))
+    return Pair(mark("tags"), tuple(values))
 
 
 def _turns(hit: Hit) -> Pair | None:
     turns = hit.meta.turns
     if turns is None:
         return None
-    return Pair("turns", (Value(turn_words(turns), "turns", turns, tooltip=TURN_BASE),))
+    return Pair(mark("turns"), (Value(turn_words(turns), "turns", turns, tooltip=tr(TURN_BASE)),))
 
 
 def turn_words(turns: TurnRange) -> str:
     """`3`, `3 to 6`: counted as the contract does, here and wherever a turn has a number."""
-    return str(turns.first) if turns.first == turns.last else f"{turns.first} to {turns.last}"
+    return from_to(str(turns.first), str(turns.last))
 
 
 def _length(hit: Hit) -> Pair:
     n = len(hit.text)
-    words = f"{number(n)} character{'' if n == 1 else 's'}"
     size_bytes = n if hit.text.isascii() else len(hit.text.encode("utf-8", "replace"))
-    return Pair("length", (Value(words, tooltip=size(size_bytes)),))
+    return Pair(mark("length"), (Value(counted(n, "character"), tooltip=size(size_bytes)),))
 
 
 def _id(hit: Hit) -> Pair:
-    return Pair("id", (Value(hit.id, is_mono=True, drawn=short_id(hit.id)),))
+    return Pair(mark("id"), (Value(hit.id, is_mono=True, drawn=short_id(hit.id)),))

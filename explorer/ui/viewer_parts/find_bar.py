@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
 
 from explorer.ui import icons
+from explorer.ui.i18n import tr, tr_in
 from explorer.ui.icons import IconLabel
-from explorer.ui.text import out_of
+from explorer.ui.text import number, out_of
 
 
 class _FindEdit(QLineEdit):
@@ -41,8 +42,8 @@ class FindBar(QFrame):
         self.edit = _FindEdit()
         self.edit.setObjectName("findEdit")
         self.edit.setProperty("kind", "small")
-        self.edit.setPlaceholderText("Find in item")
-        self.edit.setAccessibleName("Find in item")
+        self.edit.setPlaceholderText(tr("Find in item"))
+        self.edit.setAccessibleName(tr("Find in item"))
         self.edit.setMaxLength(1_000)
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.edit.setMinimumWidth(90)
@@ -51,9 +52,9 @@ class FindBar(QFrame):
         self.count_label.setTextFormat(Qt.TextFormat.PlainText)
         self.count_label.setProperty("tone", "text2")
         self.count_label.setProperty("textRole", "small")
-        self.previous_button = _button("findPreviousButton", "chevron-up", "The one before (Shift+F3)")
-        self.next_button = _button("findNextButton", "chevron-down", "The next one (F3)")
-        self.close_button = _button("findCloseButton", "close", "Close (Esc)")
+        self.previous_button = _button("findPreviousButton", "chevron-up", tr("The one before"), "Shift+F3")
+        self.next_button = _button("findNextButton", "chevron-down", tr("The next one"), "F3")
+        self.close_button = _button("findCloseButton", "close", tr("Close"), "Esc")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 5, 8, 5)
         row.setSpacing(6)
@@ -77,9 +78,11 @@ class FindBar(QFrame):
         if current is None and not total and not self.edit.text():
             words = ""
         elif not total:
-            words = "none so far" if is_partial else "none"
+            words = tr("none so far") if is_partial else tr_in("places found", "none")
+        elif is_partial:
+            words = tr("{n} of {total} loaded", n=number((current or 0) + 1), total=number(total))
         else:
-            words = out_of((current or 0) + 1, total) + (" loaded" if is_partial else "")
+            words = out_of((current or 0) + 1, total)
         if words != self.count_label.text():
             self.count_label.setText(words)
             if words and self.isVisible():
@@ -92,11 +95,11 @@ class FindBar(QFrame):
             super().keyPressEvent(event)
 
 
-def _button(name: str, icon: str, tip: str) -> QToolButton:
+def _button(name: str, icon: str, words: str, key: str) -> QToolButton:
     button = QToolButton()
     button.setObjectName(name)
-    button.setAccessibleName(tip.partition(" (")[0])
-    button.setToolTip(tip)
+    button.setAccessibleName(words)
+    button.setToolTip(f"{words} ({QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)})")
     button.setProperty("kind", "small")
     icons.keep(button, icon)
     return button

@@ -12,8 +12,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import Hit, Learning
+from explorer.ui.i18n import tr
 from explorer.ui.rows import draw_text, text_width
-from explorer.ui.text import shown, tip
+from explorer.ui.text import in_quotes, shown, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import TURN_BASE, short_pairs, turn_words
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of
@@ -40,20 +41,20 @@ class LearningCard(QScrollArea):
         self.setWidgetResizable(True)
         self._thread: str | None = None
         self.statement = GrowingReader("statementView")
-        self.statement.setAccessibleName("Learning")
+        self.statement.setAccessibleName(tr("Learning"))
         self.statement_box = _padded(self.statement)
-        self.evidence_label = QLabel("Evidence")
+        self.evidence_label = QLabel(tr("Evidence"))
         self.evidence_label.setProperty("textRole", "smallStrong")
         self.evidence_label.setProperty("tone", "text2")
         self.evidence = GrowingReader("evidenceView")
-        self.evidence.setAccessibleName("Evidence")
+        self.evidence.setAccessibleName(tr("Evidence"))
         self.quote = Quote(self.evidence)
         self.thread_label = _OneLine()
         self.thread_label.setObjectName("threadLabel")
-        self.thread_button = QPushButton("Open the conversation")
+        self.thread_button = QPushButton(tr("Open the conversation"))
         self.thread_button.setObjectName("threadButton")
         self.thread_button.setProperty("kind", "link")
-        self.thread_button.setToolTip("Read the conversation here, at this turn")
+        self.thread_button.setToolTip(tr("Read the conversation here, at this turn"))
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -102,7 +103,7 @@ class LearningCard(QScrollArea):
         self.quote.setVisible(evidence is not None)
         self.thread_row.setVisible(self._thread is not None)
         self.thread_label.show_text(self._thread_words(hit))
-        base = f"\n{TURN_BASE}" if hit.meta.turns is not None else ""
+        base = f"\n{tr(TURN_BASE)}" if hit.meta.turns is not None else ""
         self.thread_label.setToolTip(tip(shown(self._thread or "", 2_000) + base))
         has_evidence = evidence is not None or self._thread is not None
         self.evidence_box.setVisible(has_evidence)
@@ -125,10 +126,12 @@ class LearningCard(QScrollArea):
     def _thread_words(self, hit: Hit) -> str:
         if self._thread is None:
             return ""
-        words = f"from thread {shown(self._thread, _MAX_THREAD_CHARS)}"
-        if (turns := hit.meta.turns) is not None:
-            words += f", turn{'' if turns.first == turns.last else 's'} {turn_words(turns)}"
-        return words
+        thread = shown(self._thread, _MAX_THREAD_CHARS)
+        if (turns := hit.meta.turns) is None:
+            return tr("from thread {thread}", thread=thread)
+        if turns.first == turns.last:
+            return tr("from thread {thread}, turn {turn}", thread=thread, turn=turns.first)
+        return tr("from thread {thread}, turns {turns}", thread=thread, turns=turn_words(turns))
 
 
 def is_reference(evidence: str) -> bool:
@@ -141,7 +144,7 @@ def quoted(evidence: str) -> str:
     """`evidence` in quotes, unless it is no sentence or has brought its own at one end or the other."""
     ends = evidence.strip()
     is_bare = not ends or is_reference(evidence) or ends[0] in _QUOTES or ends[-1] in _QUOTES
-    return evidence if is_bare else f"“{evidence}”"
+    return evidence if is_bare else in_quotes(evidence)
 
 
 class Quote(QFrame):

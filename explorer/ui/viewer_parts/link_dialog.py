@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.ink import Ink, end_of, put
 from explorer.ui.viewer_parts.readers import PlainReader
@@ -19,24 +20,24 @@ class LinkDialog(QDialog):
     def __init__(self, url: QUrl, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("linkDialog")
-        self.setWindowTitle("Open link")
-        title = QLabel("Open this link outside the program?")
+        self.setWindowTitle(tr("Open link"))
+        title = QLabel(tr("Open this link outside the program?"))
         title.setProperty("tone", "title")
-        host = QLabel("It leads to the address below, which is part of a stored text.")
+        host = QLabel(tr("It leads to the address below, which is part of a stored text."))
         host.setProperty("tone", "text2")
         host.setWordWrap(True)
         self.target_view = PlainReader("linkTarget")
-        self.target_view.setAccessibleName("Address")
+        self.target_view.setAccessibleName(tr("Address"))
         self.target_view.setProperty("kind", "field")
         self.target_view.start("mono")
         self.target_view.document().setDocumentMargin(6)
         self.target_view.setFixedHeight(round(theme().metrics("mono").lineSpacing() * LINES) + 20)
         ink = Ink()
         put(end_of(self.target_view.document()), address(url), ink.chars("mono"), ink)
-        self.cancel_button = QPushButton("Cancel")
+        self.cancel_button = QPushButton(tr("Cancel"))
         self.cancel_button.setObjectName("cancelButton")
         self.cancel_button.setDefault(True)
-        self.open_button = QPushButton("Open link")
+        self.open_button = QPushButton(tr("Open link"))
         self.open_button.setObjectName("openButton")
         self.open_button.setAutoDefault(False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from explorer.ui.i18n import tr
 from explorer.ui.text import MARKS, mark_at
 
 
@@ -50,6 +51,7 @@ def _name(text: str, at: int) -> str | None:
     if (name := mark_at(around, min(at, _LOOKS_AROUND))) is not None:
         return name
     if "\ud800" <= char <= "\udfff":
-        return "half of a pair"
+        # Translators: of surrogates, the two code units by which UTF-16 writes one character
+        return tr("half of a pair")
     is_reserved = char in "\ufffc\ufffe\uffff" or "\ufdd0" <= char <= "\ufdef"
     return f"U+{ord(char):04X}" if is_reserved else None

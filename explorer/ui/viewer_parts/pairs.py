@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.rows import draw_focus_ring, draw_text, text_width
 from explorer.ui.text import shown, tip
 from explorer.ui.theme import theme
@@ -33,20 +34,19 @@ class ValueButton(QAbstractButton):
         self.value = value
         self._wraps = wraps
         self._role = "monoSmall" if value.is_mono else "small"
-        self._drawn = (shown(value.drawn or value.text, _SHOWN_CHARS) or "(empty)") + ends
+        self._drawn = (shown(value.drawn or value.text, _SHOWN_CHARS) or tr("(empty)")) + ends
         self.setObjectName(f"value:{key}")
         about = shown(value.tooltip or value.text, _TIP_CHARS)
         self.setToolTip(tip(f"{about}\n{value.act}" if value.act else about))
+        self.setAccessibleName(f"{tr(key)} {self._drawn}")
         if value.field:
             self.setCursor(Qt.CursorShape.PointingHandCursor)
             self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            self.setAccessibleName(f"{key} {self._drawn}")
-            self.setAccessibleDescription(value.act or f"Filter by this {key}")
+            self.setAccessibleDescription(value.act or tr("Filter by this {field}", field=tr(key)))
             self.clicked.connect(lambda: self.filter_wanted.emit(value.field, value.value))
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            self.setAccessibleName(f"{key} {self._drawn}")
-            self.setAccessibleDescription(value.tooltip)
+            self.setAccessibleDescription(value.tooltip if value.tooltip != value.drawn else "")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu_requested)
 
@@ -87,24 +87,22 @@ class ValueButton(QAbstractButton):
     def _on_menu_requested(self, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Copy value", lambda: QGuiApplication.clipboard().setText(self.value.text))
+        menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(self.value.text))
         if self.value.field:
-            menu.addAction("Filter by this value", self.click)
+            menu.addAction(tr("Filter by this value"), self.click)
         menu.popup(self.mapToGlobal(at))
 
 
 class _Key(QWidget):
     """The name of a field; unlike a QLabel's, its side is that of the layout, whatever its letters are."""
 
-    def __init__(self, text: str, parent: QWidget) -> None:
+    def __init__(self, key: str, parent: QWidget) -> None:
         super().__init__(parent)
-        self._text = text
-
-    def text(self) -> str:
-        return self._text
+        self.key = key
+        self.text = tr(key)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        draw_text(QPainter(self), self.rect(), self._text, "small", "text3")
+        draw_text(QPainter(self), self.rect(), self.text, "small", "text3")
 
 
 class PairGrid(QWidget):
@@ -158,8 +156,8 @@ class PairGrid(QWidget):
         self.updateGeometry()
 
     def buttons(self, key: str) -> list[ValueButton]:
-        """The values of a key."""
-        return [button for label, buttons in self._pairs if label.text() == key for button in buttons]
+        """The values of a pair's key."""
+        return [button for label, buttons in self._pairs if label.key == key for button in buttons]
 
     def hasHeightForWidth(self) -> bool:
         return True
@@ -184,7 +182,7 @@ class PairGrid(QWidget):
         inner = width - 2 * RING
         first = (inner - COLUMN_GAP) * FIRST_SHARE // 100
         halves = first, inner - COLUMN_GAP - first
-        keys = [text_width(label.text(), "small") for label, _ in self._pairs]
+        keys = [text_width(label.text, "small") for label, _ in self._pairs]
         least = round(56 * theme().size_px("body") / 13)
         key_width = max([least, *keys]) + KEY_GAP
         y, second = 0, False  # the top of the row being filled, and whether its first half is taken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from explorer.contract import Hit, ItemKind
+from explorer.ui.i18n import tr
 from explorer.ui.text import isolate, shown
 
 _PAGES = re.compile(r"page:(\d{1,9})(?:-(\d{1,9}))?")
@@ -28,9 +29,11 @@ def piece_words(hit: Hit, whole: Hit | None) -> str:
             continue
         if found := _PAGES.fullmatch(tag):
             first, last = found[1], found[2] or found[1]
-            said.append(f"page {first}" if first == last else f"pages {first} to {last}")
+            is_one = first == last
+            said.append(tr("page {n}", n=first) if is_one else tr("pages {first} to {last}", first=first, last=last))
         elif tag.startswith(_SECTION) and len(tag) > len(_SECTION):
-            said.append(f"section {isolate(shown(tag.removeprefix(_SECTION), _MAX_SECTION))}")
+            title = isolate(shown(tag.removeprefix(_SECTION), _MAX_SECTION))
+            said.append(tr("section {title}", title=title))
     return ", ".join(said)
 
 

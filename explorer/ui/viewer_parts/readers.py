@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QPlainTextEdit, QSizePolicy, QTextBrowser, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.text import number
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.ink import UNWRAPPED_LINE
@@ -193,11 +194,11 @@ def _menu(view: QTextBrowser | QPlainTextEdit, copy_id: Callable[[], None] | Non
     """In the program's own words: Qt's would speak of links, and offer text with its formats."""
     menu = QMenu(view)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    copy = menu.addAction("Copy", QKeySequence(QKeySequence.StandardKey.Copy), lambda: copy_plain(view))
+    copy = menu.addAction(tr("Copy"), QKeySequence(QKeySequence.StandardKey.Copy), lambda: copy_plain(view))
     copy.setEnabled(view.textCursor().hasSelection())
-    menu.addAction("Select all", QKeySequence(QKeySequence.StandardKey.SelectAll), view.selectAll)
+    menu.addAction(tr("Select all"), QKeySequence(QKeySequence.StandardKey.SelectAll), view.selectAll)
     if copy_id is not None:
-        menu.addAction("Copy id", copy_id)
+        menu.addAction(tr("Copy id"), copy_id)
     return menu
 
 
@@ -215,4 +216,6 @@ def _tab_px(role: str) -> float:
     return QFontMetricsF(theme().font(role)).horizontalAdvance(" ") * TAB_CHARS
 
 
-LONG_LINE_NOTE = f"long lines are broken after {number(UNWRAPPED_LINE)} characters at most"
+def long_line_note() -> str:
+    """What is to be said below a text whose lines do not wrap."""
+    return tr("long lines are broken after {n} characters at most", n=number(UNWRAPPED_LINE))

@@ -9,8 +9,9 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.contract import LearningKind
+from explorer.ui.i18n import tr
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import confidence, shown, tip
+from explorer.ui.text import confidence, shown, tip, word
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height, mark_in_lines
 
@@ -116,8 +117,8 @@ class ConfidenceRow(QWidget):
     def show_learning(self, kind: LearningKind | None, value: float | None) -> None:
         """`kind` is None while it is not known: a hit does not tell."""
         self._kind, self._confidence = kind, value
-        said = f"confidence {confidence(value)}" if value is not None else ""
-        self.setAccessibleName(", ".join(part for part in (kind.value if kind else "", said) if part))
+        said = tr("confidence {value}", value=confidence(value)) if value is not None else ""
+        self.setAccessibleName(", ".join(part for part in (word(kind) if kind else "", said) if part))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -129,27 +130,28 @@ class ConfidenceRow(QWidget):
         mirrored = self.isRightToLeft()
         taken = 0
         if self._kind is not None:
-            width = pill_width(self._kind.value)
+            kind = word(self._kind)
+            width = pill_width(kind)
             taken = ICON + width + 8
             left = row.right() + 1 - ICON - width if mirrored else row.left() + ICON
-            draw_pill(painter, QRect(left, row.top(), width, row.height()), self._kind.value)
+            draw_pill(painter, QRect(left, row.top(), width, row.height()), kind)
         if self._confidence is None:
             return
-        number, word = confidence(self._confidence), "confidence"
-        number_width, word_width = text_width(number, "strong"), text_width(word, "small")
+        number, name = confidence(self._confidence), tr("confidence")
+        number_width, name_width = text_width(number, "strong"), text_width(name, "small")
         blocks_width = BLOCKS * _BLOCK.width() + (BLOCKS - 1) * _BLOCK_GAP + 12
-        room = row.width() - taken - number_width  # in a narrow pane the word goes first, then the blocks
-        has_blocks, has_word = room >= blocks_width, room >= blocks_width + 8 + word_width
+        room = row.width() - taken - number_width  # in a narrow pane the name goes first, then the blocks
+        has_blocks, has_name = room >= blocks_width, room >= blocks_width + 8 + name_width
         if has_blocks:
             self._draw_blocks(painter, row.left() if mirrored else row.right() + 1 - blocks_width + 12, row)
         else:
             blocks_width = 0
         number_left = row.left() + blocks_width if mirrored else row.right() + 1 - blocks_width - number_width
-        word_left = number_left + number_width + 8 if mirrored else number_left - 8 - word_width
+        name_left = number_left + number_width + 8 if mirrored else number_left - 8 - name_width
         align = Qt.AlignmentFlag.AlignLeft
         draw_text(painter, QRectF(number_left, 0, number_width + 1, self.height()), number, "strong", "text", align)
-        if has_word:
-            draw_text(painter, QRectF(word_left, 0, word_width + 1, self.height()), word, "small", "text2", align)
+        if has_name:
+            draw_text(painter, QRectF(name_left, 0, name_width + 1, self.height()), name, "small", "text2", align)
 
     def _draw_blocks(self, painter: QPainter, left: int, row: QRect) -> None:
         filled = round(max(0.0, min(1.0, self._confidence or 0.0)) * BLOCKS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
 from explorer.contract import (
@@ -26,7 +26,8 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.ui.conditions import Condition, conditions, without
-from explorer.ui.text import DASH, counted, number, shown, when_full
+from explorer.ui.i18n import mark, tr, tr_in, tr_n
+from explorer.ui.text import DASH, number, shown, when_full
 
 PAGE = 50
 MAX_LOOKED_AT = 500  # hits of a search among which the item is looked for
@@ -34,10 +35,11 @@ LISTED = 200
 MAX_PASSAGE = 1_200  # characters of it that are quoted
 _ROUNDING = 0.002  # within which the parts are said to make up the score
 
-_MODES = {
-    FetchMode.KEYWORD: "by its words",
-    FetchMode.VECTOR: "by its meaning",
-    FetchMode.HYBRID: "by its words and its meaning",
+_PLACES = {
+    None: mark("Hit {n} of this search, found."),
+    FetchMode.KEYWORD: mark("Hit {n} of this search, found by its words."),
+    FetchMode.VECTOR: mark("Hit {n} of this search, found by its meaning."),
+    FetchMode.HYBRID: mark("Hit {n} of this search, found by its words and its meaning."),
 }
 
 
@@ -136,7 +138,7 @@ async def ask_why(engine: MemoryEngine, question: Question, id: ItemId) -> Answe
     modes = engine.descriptor().fetch_modes
     mode = question.mode or (modes[0] if modes else None)
     if mode is None:
-        return Answer(refusal="it has no search")
+        return Answer(refusal=tr("it has no search"))
     count = 0
     cursor: str | None = None
     while True:
@@ -162,16 +164,20 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
     if not question.is_search:
         return Reason(_lead_of_list(hit, answer, zone), meets=meets)
     if answer.refusal:
-        score = f" Its score is {hit.score:.3f}; a higher one stands before it." if hit.score else ""
         said = shown(answer.refusal, 300).removesuffix(".")
-        return Reason(f"This engine does not tell why a hit stands where it does: {said}.{score}", meets=meets)
+        lead = tr("This engine does not tell why a hit stands where it does: {reason}.", reason=said)
+        if hit.score:
+            score = tr("Its score is {score}; a higher one stands before it.", score=f"{hit.score:.3f}")
+            lead = f"{lead} {score}"
+        return Reason(lead, meets=meets)
     warnings = tuple(f"{note[:1].upper()}{note[1:].removesuffix('.')}." for note in map(shown, answer.notes))
     explained, profile = answer.explained, answer.profile
     if explained is None or profile is None or answer.place is None:
-        return Reason(_not_among(answer, "hit", "search"), warnings=warnings, meets=meets)
-    mode = f" {_MODES[question.mode]}" if question.mode is not None else ""
-    above = " What comes before it has a higher score." if answer.place > 1 else ""
-    lead = f"Hit {number(answer.place)} of this search, found{mode}.{above}"
+        return Reason(_not_among_hits(answer.looked_at), warnings=warnings, meets=meets)
+    lead = tr(_PLACES[question.mode], n=number(answer.place))
+    if answer.place > 1:
+        above = tr("What comes before it has a higher score.")
+        lead = f"{lead} {above}"
     parts = parts_of(explained, profile)
     passage, where = _passage(explained)
     return Reason(
@@ -186,70 +192,113 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
 
 
 def _lead_of_list(hit: Hit, answer: Answer, zone: tzinfo) -> str:
-    place = f"Item {number(answer.place)} of this list." if answer.place is not None else ""
-    where = place or _not_among(answer, "item", "list")
+    if answer.place is not None:
+        where = tr("Item {n} of this list.", n=number(answer.place))
+    else:
+        where = _not_among_items(answer.looked_at)
+    return f"{where} {_order_of_list(hit, answer, zone)}"
+
+
+def _order_of_list(hit: Hit, answer: Answer, zone: tzinfo) -> str:
     if answer.is_in_order:
-        return f"{where} Nothing is searched for, so the order is the one chosen for the list."
+        return tr("Nothing is searched for, so the order is the one chosen for the list.")
     if not answer.is_newest_first:
-        return f"{where} Nothing is searched for, so the order is the engine's own."
+        return tr("Nothing is searched for, so the order is the engine's own.")
     at = hit.meta.observed_at
-    seen = "this one has no time, so it stands at the end" if at is None else f"this one is of {when_full(at, zone)}"
-    return f"{where} Nothing is searched for, so the newest come first; {seen}."
+    if at is None:
+        return tr(
+            "Nothing is searched for, so the newest come first; this one has no time, so it stands at the end.",
+        )
+    return tr(
+        "Nothing is searched for, so the newest come first; this one is of {time}.",
+        time=when_full(at, zone),
+    )
 
 
-def _not_among(answer: Answer, noun: str, whole: str) -> str:
-    among = f"{noun}s" if answer.looked_at is None else f"first {counted(answer.looked_at, noun)}"
-    return f"It is not among the {among} of this {whole}."
+def _not_among_hits(looked_at: int | None) -> str:
+    if looked_at is None:
+        return tr("It is not among the hits of this search.")
+    return tr_n(
+        "It is not among the first {n} hit of this search.",
+        "It is not among the first {n} hits of this search.",
+        looked_at,
+        n=number(looked_at),
+    )
+
+
+def _not_among_items(looked_at: int | None) -> str:
+    if looked_at is None:
+        return tr("It is not among the items of this list.")
+    return tr_n(
+        "It is not among the first {n} item of this list.",
+        "It is not among the first {n} items of this list.",
+        looked_at,
+        n=number(looked_at),
+    )
 
 
 def parts_of(explained: ExplainedHit, profile: WeightProfile) -> tuple[Part, ...]:
     """The parts that count, or could have, and their sum."""
     told = explained.breakdown
+    # Translators: of things that are named together, no addresses
+    links = tr_in("part of a score", "Links")
     found = [
-        Part("Words", "How much of the query it holds in words", told.keyword_relevance, profile.keyword),
-        Part("Meaning", "How near its meaning is to the query's", told.vector_similarity, profile.vector),
-        Part("Links", "How it hangs together with what the query names", told.graph_relevance, profile.graph),
-        Part("Episodes", "How it belongs to what was being done", told.episodic_relevance),
-        Part("Freshness", "How new it is", told.freshness, profile.freshness),
+        Part(tr("Words"), tr("How much of the query it holds in words"), told.keyword_relevance, profile.keyword),
+        Part(tr("Meaning"), tr("How near its meaning is to the query's"), told.vector_similarity, profile.vector),
+        Part(links, tr("How it hangs together with what the query names"), told.graph_relevance, profile.graph),
+        Part(tr("Episodes"), tr("How it belongs to what was being done"), told.episodic_relevance),
     ]
-    found = [part for part in found if part.weight or (part.value and part.name != "Freshness")]
-    return (*found, Part("Score", "What it was ranked by", told.final_score, is_sum=True))
+    found = [part for part in found if part.weight or part.value]
+    if profile.freshness:
+        found.append(Part(tr("Freshness"), tr("How new it is"), told.freshness, profile.freshness))
+    return (*found, Part(tr("Score"), tr("What it was ranked by"), told.final_score, is_sum=True))
 
 
 def _remarks(
     explained: ExplainedHit, profile: WeightProfile, parts: Sequence[Part], zone: tzinfo, now: datetime
 ) -> list[str]:
     told = explained.breakdown
-    name = shown(told.profile or profile.name, 60)
-    counts = [
+    weights = [
         f"{words} {weight:.2f}"
         for words, weight in (
-            ("words", profile.keyword),
-            ("meaning", profile.vector),
-            ("links", profile.graph),
-            ("freshness", profile.freshness),
+            # Translators: each of these comes before its weight, as in "words 0.95"
+            (tr("words"), profile.keyword),
+            (tr("meaning"), profile.vector),
+            (tr_in("part of a score", "links"), profile.graph),
+            (tr("freshness"), profile.freshness),
         )
         if weight
     ]
-    said = [f"The weights are those of the profile {name}: {', '.join(counts)}."]
+    said = [
+        tr(
+            "The weights are those of the profile {name}: {weights}.",
+            name=shown(told.profile or profile.name, 60),
+            weights=", ".join(weights),
+        )
+    ]
     rest = told.final_score - math.fsum(part.gives for part in parts if not part.is_sum)
-    if abs(rest) > _ROUNDING:
-        does = "adds" if rest > 0 else "takes away"
-        said.append(f"By a rule of its own the engine {does} {abs(rest):.3f}.")
-    if not profile.freshness:
-        said.append("How old an item is does not count here.")
-        return said
-    at = explained.hit.meta.observed_at
-    halves = f"freshness halves every {HALF_LIFE_DAYS:g} days"
-    if at is None:
-        said.append(f"Nobody knows when it was observed, so it has no freshness; {halves}.")
-    else:
-        said.append(f"Observed {when_full(at, zone)}{_age_words(now - at)}; {halves}.")
+    if rest > _ROUNDING:
+        said.append(tr("By a rule of its own the engine adds {n}.", n=f"{rest:.3f}"))
+    elif rest < -_ROUNDING:
+        said.append(tr("By a rule of its own the engine takes away {n}.", n=f"{-rest:.3f}"))
+    said.append(_freshness_words(explained.hit, profile, zone, now))
     return said
 
 
-def _age_words(age: timedelta) -> str:
-    return f", {counted(age.days, 'day')} ago" if age.days > 0 else ""
+def _freshness_words(hit: Hit, profile: WeightProfile, zone: tzinfo, now: datetime) -> str:
+    if not profile.freshness:
+        return tr("How old an item is does not count here.")
+    at, days = hit.meta.observed_at, f"{HALF_LIFE_DAYS:g}"
+    if at is None:
+        return tr(
+            "Nobody knows when it was observed, so it has no freshness; freshness halves every {days} days.",
+            days=days,
+        )
+    time, age_days = when_full(at, zone), (now - at).days
+    if age_days <= 0:
+        return tr("Observed {time}; freshness halves every {days} days.", time=time, days=days)
+    ago = tr_n("{n} day ago", "{n} days ago", age_days, n=number(age_days))
+    return tr("Observed {time}, {ago}; freshness halves every {days} days.", time=time, ago=ago, days=days)
 
 
 def _passage(explained: ExplainedHit) -> tuple[str, str]:
@@ -261,9 +310,14 @@ def _passage(explained: ExplainedHit) -> tuple[str, str]:
     if len(quote) > MAX_PASSAGE:
         quote = f"{quote[:MAX_PASSAGE]}…"
     if passage.start == 0 and passage.stop >= len(text):
-        return quote, "The whole item answers the query."
-    first, last, total = number(passage.start + 1), number(passage.stop), number(len(text))
-    return quote, f"Characters {first} to {last} of {total} answer the query best."
+        return quote, tr("The whole item answers the query.")
+    where = tr(
+        "Characters {first} to {last} of {total} answer the query best.",
+        first=number(passage.start + 1),
+        last=number(passage.stop),
+        total=number(len(text)),
+    )
+    return quote, where
 
 
 def _meets(hit: Hit, filter: MetaFilter, zone: tzinfo) -> list[Meets]:

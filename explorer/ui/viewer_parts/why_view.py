@@ -8,7 +8,9 @@ from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.icons import IconLabel
+from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_bar, draw_text, text_width
 from explorer.ui.text import isolate, shown, tip
 from explorer.ui.theme import theme
@@ -88,20 +90,20 @@ class WhyView(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("whyView")
-        self.setAccessibleName("Why the item is here")
+        self.setAccessibleName(tr("Why the item is here"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.lead_label = _said("whyLead", "text")
         self.bars = PartBars()
         self.remarks_label = _said("whyRemarks", "text2", "small")
         self.warnings_label = _said("whyWarnings", "caution", "small")
-        self.passage_head = _head("Passage found")
+        self.passage_head = plain_label("smallStrong", "text2", tr("Passage found"))
         self.passage_label = _said("whyPassage", "text")
         self.passage_quote = Quote(self.passage_label)
         self.passage_words = _said("whyPassageWords", "text3", "small")
-        self.meets_head = _head("Conditions of the filter")
+        self.meets_head = plain_label("smallStrong", "text2", tr("Conditions of the filter"))
         self.meets_label = _said("whyNoConditions", "text2", "small")
-        self.meets_label.setText("The filter is empty: it admits everything outside sandboxes.")
+        self.meets_label.setText(tr("The filter is empty: it admits everything outside sandboxes."))
         self._meets = QVBoxLayout()
         self._meets.setSpacing(4)
         page = QWidget()
@@ -148,7 +150,7 @@ class WhyView(QScrollArea):
 def _condition_row(meets: Meets) -> QWidget:
     words = f"{meets.condition.words} {isolate(shown(meets.condition.value, _MAX_VALUE))}"
     row = QWidget()
-    row.setAccessibleName(words if meets.is_met else f"{words}: it does not meet this")
+    row.setAccessibleName(words if meets.is_met else tr("{condition}: it does not meet this", condition=words))
     line = QHBoxLayout(row)
     line.setContentsMargins(0, 0, 0, 0)
     line.setSpacing(8)
@@ -159,20 +161,10 @@ def _condition_row(meets: Meets) -> QWidget:
     return row
 
 
-def _said(name: str, tone: str, role: str = "") -> QLabel:
-    label = QLabel()
+def _said(name: str, tone: str, role: str = "body") -> QLabel:
+    """A text over several lines, that can be selected."""
+    label = plain_label(role, tone)
     label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
-    label.setProperty("tone", tone)
-    if role:
-        label.setProperty("textRole", role)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
-
-
-def _head(words: str) -> QLabel:
-    label = QLabel(words)
-    label.setProperty("textRole", "smallStrong")
-    label.setProperty("tone", "text2")
     return label

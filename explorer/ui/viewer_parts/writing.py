@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from itertools import groupby
 
 from PySide6.QtCore import Qt
@@ -21,10 +21,10 @@ from PySide6.QtGui import (
 )
 
 from explorer.contract import Role, Turn
+from explorer.ui.i18n import tr
 from explorer.ui.markdown import Block, BlockKind, Side, Span
-from explorer.ui.text import MONTHS, NO_BREAK
+from explorer.ui.text import NO_BREAK, date_in_full, word
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.describe import TURN_BASE
 from explorer.ui.viewer_parts.ink import LEADING, MAX_LINE, PIECE, Ink, Steps, broken_lines, pieces, put, put_long
 
 ROLE_PX = 80  # at the design's text size
@@ -146,10 +146,10 @@ def _write_speaker(cursor: QTextCursor, row: _Row, day: str, zone: tzinfo, ink: 
     """The role, below it the turn's number and time, and the day where it is another than `day`; that turn's day."""
     turn = row.turn
     micro = QTextCharFormat(ink.chars("micro", "text2" if row.is_found else "text3"))
-    micro.setToolTip(f"Turn {row.number}. {TURN_BASE}.")
+    micro.setToolTip(tr("Turn {n}. Turns are counted from 0, as in the memory contract.", n=row.number))
     number = f"{NUMBER_SIGN}{row.number}"
     cursor.setBlockFormat(ink.block())
-    put(cursor, turn.role.value, ink.chars("strong"), ink)
+    put(cursor, word(turn.role), ink.chars("strong"), ink)
     if turn.at is None:
         cursor.insertBlock(ink.block())
         put(cursor, number, micro, ink)
@@ -158,15 +158,11 @@ def _write_speaker(cursor: QTextCursor, row: _Row, day: str, zone: tzinfo, ink: 
         at = turn.at.astimezone(zone)
     except OverflowError:  # the first and last hours that a date can hold
         at = turn.at.as_datetime()
-    today = _day(at)
+    today = date_in_full(at.day, at.month, at.year)
     for line in ([today] if today != day else []) + [f"{at:%H:%M}{NO_BREAK}{NO_BREAK}{number}"]:
         cursor.insertBlock(ink.block())
         put(cursor, line, micro, ink)
     return today
-
-
-def _day(at: datetime) -> str:
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year}"
 
 
 def _write_said(cursor: QTextCursor, row: _Row, ink: Ink) -> None:
@@ -314,8 +310,8 @@ def _span_format(span: Span, role: str, ink: Ink) -> QTextCharFormat:
 
 def _write_image(cursor: QTextCursor, span: Span, ink: Ink) -> None:
     """The address of an image. No picture is ever put into a document: Qt would look for it by itself."""
-    said = f" ({span.text})" if span.text else ""
-    put(cursor, f"{IMAGE_SIGN} image not loaded: {span.target}{said}", ink.chars("mono", "text2"), ink)
+    words = tr("image not loaded: {address}", address=span.target) + (f" ({span.text})" if span.text else "")
+    put(cursor, f"{IMAGE_SIGN} {words}", ink.chars("mono", "text2"), ink)
 
 
 def _write_code(cursor: QTextCursor, block: Block, indent: int, ink: Ink) -> None:
