@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 from explorer.contract import Hit, InvalidRequest, MemoryEngine, Reach
 from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.headline import headline
+from explorer.ui.job_list import Progress, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.text import counted
 
@@ -43,6 +44,7 @@ class Copies(QObject):
         self._view = view
         self._jobs = jobs
         self._folder: QTemporaryDir | None = None
+        self._progress: dict[str, Progress] = {}
         self.actions: dict[CopyForm, QAction] = {}
         for form, (words, shortcut) in _FORMS.items():
             action = QAction(words, self)
@@ -52,9 +54,12 @@ class Copies(QObject):
             self.actions[form] = action
             view.addAction(action)
 
-    def copy(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int, form: CopyForm) -> None:
-        """Put the selected items on the clipboard; `total` is how many there are, as far as known."""
+    def copy(
+        self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int | None, form: CopyForm
+    ) -> None:
+        """Put the selected items on the clipboard; `total` is how many there are, None where that is not known."""
         work = self._read(engine, reach, batches, form, partial(self._tell, total))
+        self._progress["copy"] = "", None
         self._jobs.start("copy", work, partial(self._on_copied, form))
 
     def cancel(self) -> None:
@@ -62,9 +67,14 @@ class Copies(QObject):
         self._jobs.cancel("copy")
         self.said.emit("")
 
-    def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> None:
+    def progress(self, lane: str) -> Progress:
+        """How far the last copying, or the last file, is."""
+        return self._progress.get(lane, ("", None))
+
+    def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> None:
         """Write the selected items to a file, and pull that out while the button is still held down."""
-        self._jobs.start("drag", self._write(engine, reach, batches), self._on_written)
+        self._progress["drag"] = "", None
+        self._jobs.start("drag", self._write(engine, reach, batches, total), self._on_written)
 
     async def _read(
         self, engine: MemoryEngine, reach: Reach | None, batches: Batches, form: CopyForm, tell: Callable[[int], None]
@@ -82,8 +92,9 @@ class Copies(QObject):
                 await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
         return texts
 
-    def _tell(self, total: int, n: int) -> None:
-        if n < total:
+    def _tell(self, total: int | None, n: int) -> None:
+        self._progress["copy"] = items_done(n, total)
+        if total is None or n < total:
             self.said.emit(f"Copying, {counted(n, 'item')} so far")
 
     def _on_copied(self, form: CopyForm, texts: list[str]) -> None:
@@ -93,13 +104,14 @@ class Copies(QObject):
         how = "" if form is CopyForm.TEXT else f" as {form.value}"
         self.said.emit(f"Copied {counted(len(texts), 'item')}{how}")
 
-    async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> Path:
+    async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> Path:
         texts: list[str] = []
         first: Hit | None = None
         async with contextlib.aclosing(batches()) as steps:
             async for hits in steps:
                 first = first or hits[0]
                 texts += await copied(engine, hits, CopyForm.JSON, reach)
+                self._progress["drag"] = items_done(len(texts), total)
         if first is None or not texts:
             raise FileError("none of the items could be read")
         if self._folder is None:

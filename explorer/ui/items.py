@@ -47,6 +47,7 @@ from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
+from explorer.ui.i18n import tr
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
 from explorer.ui.item_questions import (
@@ -144,6 +145,7 @@ class ItemList(QWidget):
         self._current_place: int | None = None
         self._waits_for_current = False
         self._has_rows_failed = False
+        self._stopped_at: int | None = None  # how far it was scrolled when reading further was stopped by hand
         self._rows_asked = range(0)
         self._order = ListOrder()
         self._notes: tuple[str, ...] = ()
@@ -517,6 +519,40 @@ class ItemList(QWidget):
         self.view.setCurrentIndex(self.model.index(row, Column.TEXT))
         return True
 
+    @property
+    def known_total(self) -> int | None:
+        """How many items the filter admits, where that is known exactly and no search narrows them."""
+        settled, ask = self._settled_count(), self._shown_ask
+        is_known = settled is not None and not settled.is_least and ask is not None and not ask.is_search
+        return settled.n if settled is not None and is_known else None
+
+    def cancel_reading(self) -> None:
+        """Stop reading. Rows that are there stay, and once it is scrolled those that are looked at are asked for."""
+        if self.jobs.is_running("first") or not self.model.rowCount():
+            self._on_loading_cancel_wanted()
+            return
+        for lane in ("page", "rows"):
+            self.jobs.cancel(lane)
+        self.model.fail()
+        self.busy_line.set_busy(False)
+        self._stopped_at = self.view.verticalScrollBar().value()
+        said = tr("Reading was stopped; it goes on when you scroll.")
+        self.banner.show_note(said, tr("Read on"), self._read_on)
+
+    def _read_on(self) -> None:
+        """As before it was stopped by hand."""
+        self._stopped_at = None
+        self.banner.clear()
+        self.model.retry()
+        self._ask_rows()
+
+    def cancel_counting(self) -> None:
+        """Stop counting; the number so far stays."""
+        for lane in ("count", "stored", "all"):
+            self.jobs.cancel(lane)
+        self._counting, self._counted_so_far = False, None
+        self._show_count()
+
     async def aclose(self) -> None:
         """End every call."""
         self._kinds_timer.stop()
@@ -623,6 +659,7 @@ class ItemList(QWidget):
         self._shown_ask = self._ask
         self._read_at = datetime.now(self._zone)
         self._has_rows_failed = self._waits_for_current = self._is_all_selected = False
+        self._stopped_at = None
         self._is_replacing = True  # the rows being replaced is no choice of the person's
         if isinstance(page, Span):
             self._notes, self._current_place = (), page.place
@@ -682,6 +719,8 @@ class ItemList(QWidget):
 
     def _on_scrolled(self) -> None:
         self._kinds_timer.start()
+        if self._stopped_at not in (None, self.view.verticalScrollBar().value()):  # not a banner's coming alone
+            self._read_on()
         self._ask_rows()
         if self.model.listing is not None:
             self._show_foot()
@@ -689,7 +728,7 @@ class ItemList(QWidget):
     def _ask_rows(self) -> None:
         """Have the rows that are looked at read, where they are not held; then the current one, out of sight."""
         engine, ask, listing = self._engine, self._shown_ask, self._listing
-        if self._is_replacing:  # the view is not yet where it will be
+        if self._is_replacing or self._stopped_at is not None:  # the view is not yet where it will be, or stays there
             return
         wanted = self.model.missing(self.view.visible_rows())
         if not wanted and self._waits_for_current:
@@ -773,8 +812,7 @@ class ItemList(QWidget):
 
     def _on_count_all_button_clicked(self) -> None:
         if self._counted_so_far is not None:
-            self.jobs.cancel("all")  # what was counted so far stays
-            self._counted_so_far = None
+            self.cancel_counting()
         elif self._engine is not None:
             self._counted_so_far = 0
             self.jobs.start("all", self._count_all(self._engine, self._ask.filter), self._on_counted_all)
@@ -893,7 +931,7 @@ class ItemList(QWidget):
             )
 
     def _on_loading_cancel_wanted(self) -> None:
-        for lane in ("first", "page", "count", "stored", "why"):
+        for lane in ("first", "page", "rows", "place", "count", "stored", "why"):
             self.jobs.cancel(lane)
         self._counting = False
         self.busy_line.set_busy(False)
@@ -1028,7 +1066,8 @@ class ItemList(QWidget):
             why_more = "A search is read page by page and not counted before its end; more hits come with “Load more”."
         self.count_label.setToolTip(why_more)
         running = self._counted_so_far is not None
-        self.count_all_button.setVisible((cut is not None or running) and not self.model.is_stale)
+        is_uncounted = self._total is None and not self._counting and self.model.has_more and not ask.is_search
+        self.count_all_button.setVisible((cut is not None or running or is_uncounted) and not self.model.is_stale)
         self.count_all_button.setText("Stop counting" if running else "Count all")
         is_settled = not (self._counting or running or self._is_replacing or self.model.is_stale)
         if settled is not None and is_settled:
@@ -1200,7 +1239,9 @@ class ItemList(QWidget):
         if self._engine is None or self._shown_ask is None or self.selected_count == NONE:
             return
         self._on_copies_said("Copying" if self.selected_count.n > MAX_GET_IDS else "")
-        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
+        count = self.selected_count
+        total = None if count.is_least else count.n
+        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, total, form)
 
     def _on_copies_said(self, words: str) -> None:
         self.copied_label.say(words)
@@ -1212,7 +1253,7 @@ class ItemList(QWidget):
         if self.selected_count.n > MAX_DRAGGED:
             self.banner.show_note(f"More than {number(MAX_DRAGGED)} items cannot be pulled out; export them to a file.")
             return
-        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches)
+        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n)
 
     async def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
         """The selected items in the order of the rows, some at a time, those that are not held too."""

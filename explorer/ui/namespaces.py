@@ -20,9 +20,11 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
+from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
+from explorer.ui.scans import further
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
@@ -213,6 +215,9 @@ class NamespacePanel(QWidget):
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all = False  # goes on until everything is counted
+        self.counted_items = (0, False)
+        """How many items were counted, and whether there are more."""
         self._known: set[str] = set()  # paths of nodes that hold something
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
@@ -286,6 +291,7 @@ class NamespacePanel(QWidget):
         self._known = set()
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all, self.counted_items = False, (0, False)
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -305,6 +311,7 @@ class NamespacePanel(QWidget):
             self._reveal()
         if _without_reach(before) != _without_reach(filter):
             self.scan_limit = DEFAULT_SCAN
+            self._counts_all = False
             self._count(known=False)
         elif self._must_reveal:  # a node that is not known: counting gives it a row
             self._count(known=False)
@@ -314,9 +321,17 @@ class NamespacePanel(QWidget):
         self._count(known=True)
 
     def count_all(self) -> None:
-        """Count again and as far as the contract lets a count go."""
-        self.scan_limit = MAX_SCAN
+        """Count again and further, in steps that are shown, as far as the contract lets a count go."""
+        self._counts_all = True
+        self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
         self.refresh()
+
+    def cancel_counting(self) -> None:
+        """Stop counting; the numbers that are there stay."""
+        self.jobs.cancel()
+        self._counts_all = False
+        self.scan_limit = DEFAULT_SCAN
+        self.banner.show_note(tr("Counting was stopped."), tr("Count again"), self.refresh)
 
     async def aclose(self) -> None:
         """End what is running."""
@@ -328,7 +343,9 @@ class NamespacePanel(QWidget):
         engine = self._engine
         if engine is not None:
             work = _read(engine, _without_reach(self._filter), known or not self._known, self.scan_limit)
-            self.jobs.start("counts", work, lambda pages: self._on_counted(engine, *pages))
+            lane, other = ("everything", "counts") if self._counts_all else ("counts", "everything")
+            self.jobs.cancel(other)
+            self.jobs.start(lane, work, lambda pages: self._on_counted(engine, *pages))
 
     def _on_counted(self, engine: MemoryEngine, page: ExplorePage, everything: ExplorePage | None) -> None:
         if engine is not self._engine:
@@ -340,12 +357,18 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        self.counted_items = page.total, page.truncated
         self.banner.clear()
         self._fit_columns()
         self._mark()
         self._reveal()
+        self._counts_all = self._counts_all and page.truncated and self.scan_limit < MAX_SCAN
+        if self._counts_all:
+            self.scan_limit = further(self.scan_limit)
+            self._count(known=True)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._counts_all = False
         self.model.set_stale()
         self.banner.show_failure(error, self.refresh)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QFileDialog
 
-from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError
 from explorer.transfer import (
     BadLine,
     ExportProgress,
@@ -26,7 +26,9 @@ from explorer.transfer import (
 )
 from explorer.ui import news, text
 from explorer.ui.ask import ask, confirm
-from explorer.ui.job_list import Job, State
+from explorer.ui.i18n import tr
+from explorer.ui.item_questions import count_of
+from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
@@ -156,20 +158,30 @@ class Transfers:
         return again
 
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
-        left_out = sum(count for _, count in await sandbox_roots(engine, filter))
+        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane))):
+            left_out = sum(count for _, count in await sandbox_roots(engine, filter))
+            total = await _total(engine, filter)
         path = await self._choose_target("Export what the filter admits to a JSON Lines file")
         if path is not None:
             export = partial(export_jsonl, engine, path, filter, overwrite=True)
-            await self._write(lane, engine, path, export, left_out)
+            await self._write(lane, engine, path, export, total, left_out)
 
     async def _export_selected(self, lane: str, engine: MemoryEngine) -> None:
         reach = self.window.trail.current.filter.reach
-        async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
-            ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
+        selected = self.window.items.selected_count
+        ids: list[ItemId] = []  # before the question: what is selected now
+
+        def found() -> Progress:
+            return items_done(len(ids), None if selected.is_least else selected.n)
+
+        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane), found)):
+            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+                async for hits in batches:
+                    ids += [hit.id for hit in hits]
         path = await self._choose_target(f"Export {text.counted(len(ids), 'selected item')} to a JSON Lines file")
         if path is not None:
             export = partial(export_named, engine, path, ids, reach, overwrite=True)
-            await self._write(lane, engine, path, export)
+            await self._write(lane, engine, path, export, len(ids))
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
@@ -189,13 +201,15 @@ class Transfers:
         engine: MemoryEngine,
         path: Path,
         export: Callable[[], AsyncGenerator[ExportProgress, None]],
+        total: int | None,
         left_out: int = 0,
     ) -> None:
+        """Run `export`, which is to bring `total` items, None where that is not known."""
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(f"Export to {name}", lambda: self.jobs.cancel(lane))
         again = self._if_open(
-            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, left_out))
+            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out))
         )
         incomplete: list[str] = []
         done = ExportProgress()
@@ -203,7 +217,7 @@ class Transfers:
             async with contextlib.aclosing(export()) as steps:
                 async for done in steps:
                     incomplete += done.incomplete
-                    jobs.step(job, text.counted(done.written, "item"))
+                    jobs.step(job, *items_done(done.written, total))
         except BaseException as error:
             self._end_badly(job, error, "No file was written.", again)
             raise
@@ -218,6 +232,15 @@ class Transfers:
         else:
             self.window.error_banner.show_note(said)
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
+
+
+async def _total(engine: MemoryEngine, filter: MetaFilter) -> int | None:
+    """How many items there are to export, where the engine counts them all."""
+    try:
+        found = await count_of(engine, filter)
+    except TinyMemoryError:  # only how far the export is cannot be said
+        return None
+    return None if found.is_least else found.n
 
 
 def _imported(done: ImportProgress) -> str:

@@ -47,6 +47,7 @@ from explorer.ui import icons, text
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
@@ -360,6 +361,7 @@ class ConnectDialog(QDialog):
         self.open_button.clicked.connect(self._on_open_button_clicked)
         self.remove_button.clicked.connect(self._on_remove_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.ended.connect(self._on_jobs_ended)
 
     # What is shown
 
@@ -376,7 +378,7 @@ class ConnectDialog(QDialog):
 
     def _edit(self, saved: SavedConnection | None) -> None:
         """Fill the form with a saved connection, or with a new one."""
-        self.jobs.cancel("test")  # its result would be another connection's
+        self.cancel_test()  # its result would be another connection's
         self._edited = saved
         self._row_group.setExclusive(False)
         for button in self._row_group.buttons():
@@ -542,8 +544,7 @@ class ConnectDialog(QDialog):
         self._show_fields()
 
     def _on_edited(self, _text: str) -> None:
-        self.jobs.cancel("test")
-        self._result.hide()
+        self.cancel_test()
 
     def _on_choose_button_clicked(self) -> None:
         self.jobs.start("choose", self._choose(), lambda _: None)
@@ -557,7 +558,21 @@ class ConnectDialog(QDialog):
             self._on_edited("")
 
     def _on_test_button_clicked(self) -> None:
+        if self.jobs.is_running("test"):
+            self.cancel_test()
+            return
+        self._result.show_words(tr("Testing the connection"), None)
+        self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
+
+    def cancel_test(self) -> None:
+        """Stop asking the engine; nothing is said of it then."""
+        self.jobs.cancel("test")
+        self._result.hide()
+
+    def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
+        if lane == "test":
+            self.test_button.setText(tr("Test"))
 
     def _on_open_button_clicked(self) -> None:
         self.jobs.start("save", self._save(), self._on_saved)
