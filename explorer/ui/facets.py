@@ -355,7 +355,7 @@ class FacetPanel(QWidget):
 
     def cancel_counting(self) -> None:
         """Stop counting; the numbers that are there stay."""
-        self.jobs.cancel()
+        self.jobs.stop()
         self._lanes.clear()
         self._asked.clear()
         self._counts_all = False

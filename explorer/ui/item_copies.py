@@ -64,7 +64,7 @@ class Copies(QObject):
 
     def cancel(self) -> None:
         """End copying; the clipboard keeps what it held."""
-        self._jobs.cancel("copy")
+        self._jobs.stop("copy")
         self.said.emit("")
 
     def progress(self, lane: str) -> Progress:

@@ -532,7 +532,7 @@ class ItemList(QWidget):
             self._on_loading_cancel_wanted()
             return
         for lane in ("page", "rows"):
-            self.jobs.cancel(lane)
+            self.jobs.stop(lane)
         self.model.fail()
         self.busy_line.set_busy(False)
         self._stopped_at = self.view.verticalScrollBar().value()
@@ -549,7 +549,9 @@ class ItemList(QWidget):
     def cancel_counting(self) -> None:
         """Stop counting; the number so far stays."""
         for lane in ("count", "stored", "all"):
-            self.jobs.cancel(lane)
+            self.jobs.stop(lane)
+        if self._counting:
+            self._total = None  # it was that of before
         self._counting, self._counted_so_far = False, None
         self._show_count()
 
@@ -932,7 +934,7 @@ class ItemList(QWidget):
 
     def _on_loading_cancel_wanted(self) -> None:
         for lane in ("first", "page", "rows", "place", "count", "stored", "why"):
-            self.jobs.cancel(lane)
+            self.jobs.stop(lane)
         self._counting = False
         self.busy_line.set_busy(False)
         self.loading.stop()

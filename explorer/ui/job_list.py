@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.ui import news
 from explorer.ui.i18n import tr
-from explorer.ui.jobs import Jobs
+from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.text import counted, number
 
 APPEARS_S = 0.5
@@ -180,7 +180,11 @@ class JobList(QObject):
 
         def on_began(lane: str) -> None:
             if (read := read_of(lane)) is not None:
-                self._reads.setdefault((id(jobs), read.title), _Watched(read)).begin(lane)
+                key = id(jobs), read.title
+                if (old := self._reads.get(key)) is not None and old.job is not None and old.job.is_stopped:
+                    old.error = Stopped()  # and what begins now is another one
+                    self._end_watched(self._reads.pop(key))
+                self._reads.setdefault(key, _Watched(read)).begin(lane)
                 self._look.start()
 
         def on_ended(lane: str, error: BaseException | None) -> None:
@@ -243,7 +247,8 @@ class JobList(QObject):
         elif isinstance(error, asyncio.CancelledError):
             # What was there before it was stopped is a result too.
             self.end(job, State.CANCELLED, " ".join(filter(None, (tr("Cancelled."), job.words))))
-            if not job.is_stopped and job in self._jobs:  # nobody wants to know what the next question made needless
+            is_needless = not job.is_stopped and not isinstance(error, Stopped)
+            if is_needless and job in self._jobs:  # nobody wants to know what the next question made needless
                 self._jobs.remove(job)
                 self.changed.emit()
         else:

@@ -328,7 +328,7 @@ class NamespacePanel(QWidget):
 
     def cancel_counting(self) -> None:
         """Stop counting; the numbers that are there stay."""
-        self.jobs.cancel()
+        self.jobs.stop()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
         self.banner.show_note(tr("Counting was stopped."), tr("Count again"), self.refresh)

@@ -308,7 +308,7 @@ class Palette(QFrame):
 
     def cancel_asking(self) -> None:
         """Offer what is known; what is typed next asks again."""
-        self.jobs.cancel("ask")
+        self.jobs.stop("ask")
         self._has_asked = False
 
     # What fits

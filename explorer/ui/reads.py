@@ -39,7 +39,7 @@ def watch(window: MainWindow) -> None:
 def of_window(window: MainWindow) -> Reads:
     stored = tr("Looking whether the item is still stored")
     return {
-        "open item": Read(stored, partial(window.jobs.cancel, "open item")),
+        "open item": Read(stored, partial(window.jobs.stop, "open item")),
         "health": None,  # asked by itself twice a minute, and told by the badge, whatever comes of it
     }
 
@@ -100,7 +100,7 @@ def of_items(window: MainWindow) -> Reads:
     items = window.items
 
     def cancel(lane: str) -> Callable[[], None]:
-        return partial(items.jobs.cancel, lane)
+        return partial(items.jobs.stop, lane)
 
     def rows() -> Progress:
         return items.loaded_label.text(), None
@@ -143,17 +143,17 @@ def of_viewer(window: MainWindow) -> Reads:
         "why": Read(tr("Asking why it was found"), stop),
         "fingerprint": Read(tr("Checking the id of the item"), stop),
         "rest": Read(tr("Loading the rest of the item"), viewer.cancel_rest, rest),
-        "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.cancel, "find")),
-        "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.cancel, "copy"), holds_window=True),
+        "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.stop, "find")),
+        "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.stop, "copy"), holds_window=True),
         "link": None,  # waits for a person
     }
 
 
 def of_connections(dialog: ConnectDialog) -> Reads:
     return {
-        "test": Read(tr("Testing the connection"), dialog.cancel_test),
+        "test": Read(tr("Testing the connection"), dialog.stop_test),
         "save": Read(tr("Saving the connection"), None),  # half of it must not be written
-        "keyring": Read(tr("Looking for the keyring"), partial(dialog.jobs.cancel, "keyring")),
+        "keyring": Read(tr("Looking for the keyring"), partial(dialog.jobs.stop, "keyring")),
         "choose": None,  # waits for a person
     }
 

@@ -180,7 +180,7 @@ class TimelineView(QWidget):
 
     def cancel_counting(self) -> None:
         """Stop counting; what was counted so far stays."""
-        self.jobs.cancel()
+        self.jobs.stop()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
         if self._histogram is None:

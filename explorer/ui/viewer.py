@@ -496,7 +496,7 @@ class ItemViewer(QWidget):
     def cancel_reading(self) -> None:
         """Stop what the pages wait for. What was read stays, and the rest can be asked for again."""
         for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint"):
-            self.jobs.cancel(lane)
+            self.jobs.stop(lane)
         if self._hit is None:
             return
         self._show_provisional()
@@ -1101,7 +1101,7 @@ class ItemViewer(QWidget):
 
     def cancel_rest(self) -> None:
         """Load no more of the text; what is there stays."""
-        self.jobs.cancel("rest")
+        self.jobs.stop("rest")
         self._show_foot()
 
     @property

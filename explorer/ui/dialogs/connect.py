@@ -378,7 +378,7 @@ class ConnectDialog(QDialog):
 
     def _edit(self, saved: SavedConnection | None) -> None:
         """Fill the form with a saved connection, or with a new one."""
-        self.cancel_test()  # its result would be another connection's
+        self.jobs.cancel("test")  # its result would be another connection's
         self._edited = saved
         self._row_group.setExclusive(False)
         for button in self._row_group.buttons():
@@ -544,7 +544,8 @@ class ConnectDialog(QDialog):
         self._show_fields()
 
     def _on_edited(self, _text: str) -> None:
-        self.cancel_test()
+        self.jobs.cancel("test")
+        self._result.hide()
 
     def _on_choose_button_clicked(self) -> None:
         self.jobs.start("choose", self._choose(), lambda _: None)
@@ -559,15 +560,15 @@ class ConnectDialog(QDialog):
 
     def _on_test_button_clicked(self) -> None:
         if self.jobs.is_running("test"):
-            self.cancel_test()
+            self.stop_test()
             return
         self._result.show_words(tr("Testing the connection"), None)
         self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
 
-    def cancel_test(self) -> None:
-        """Stop asking the engine; nothing is said of it then."""
-        self.jobs.cancel("test")
+    def stop_test(self) -> None:
+        """Ask the engine no further; nothing is said of it then."""
+        self.jobs.stop("test")
         self._result.hide()
 
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
