@@ -36,7 +36,11 @@ UNSEEN = {
 }
 
 NO_WORDS: dict[str, set[str]] = {
-    "app.py": {"TinyMemory Explorer"},
+    "app.py": {
+        "TinyMemory Explorer",
+        "no Qt platform plugin could be initialized",  # Qt's own messages, by which they are known
+        "This plugin does not support",
+    },
     "ask.py": {"TinyMemory Explorer"},
     "clock.py": {"Etc"},
     "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item"},
