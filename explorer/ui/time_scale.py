@@ -10,11 +10,17 @@ from itertools import pairwise
 
 from explorer.contract import Histogram, Timestamp, TimeUnit
 from explorer.contract.timeline import MAX_BARS, begin_of, day_of
+from explorer.ui.i18n import mark, tr
 from explorer.ui.text import MONTHS
 
 YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
 
-
+_BY = {
+    TimeUnit.DAY: mark("by day"),
+    TimeUnit.WEEK: mark("by week"),
+    TimeUnit.MONTH: mark("by month"),
+    TimeUnit.YEAR: mark("by year"),
+}
 _MONTH_STEPS = (1, 2, 3, 4, 6, 12)
 """Months from one label to the next, of which each begins the year."""
 
@@ -71,7 +77,7 @@ class Scale:
     @property
     def words(self) -> str:
         """`by week`, `by 10 years`."""
-        return f"by {self.unit}" if self.years == 1 else f"by {self.years} years"
+        return tr(_BY[self.unit]) if self.years == 1 else tr("by {n} years", n=self.years)
 
     def place_of(self, moment: Timestamp) -> float:
         """Where a moment lies, in bars from the first one's beginning; outside of all at the nearer end."""
