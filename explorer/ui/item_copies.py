@@ -18,8 +18,7 @@ from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.headline import headline
 from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.jobs import Jobs
-from explorer.ui.text import counted
-from explorer.ui.words import word
+from explorer.ui.text import counted, word
 
 MAX_COPIED_CHARS = 50_000_000
 MAX_DRAGGED = 2_000

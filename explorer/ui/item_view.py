@@ -34,9 +34,8 @@ from explorer.ui.i18n import tr
 from explorer.ui.item_head import ItemHead
 from explorer.ui.models.item_model import DOWN, NUMBERS, Column, ItemModel, head_words
 from explorer.ui.rows import draw_bar, draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import MONTHS, number, shown
+from explorer.ui.text import date_in_full, day_and_time, number, shown, word
 from explorer.ui.theme import theme
-from explorer.ui.words import word
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -485,4 +484,5 @@ def _dates() -> list[str]:
     """The widest forms a date can take: which month and digit are widest is the font's matter."""
     digit = max("0123456789", key=text_width)
     day = f"{digit}{digit}"
-    return [form for month in MONTHS for form in (f"{day} {month} {day}:{day}", f"{day} {month} {day}{day}")]
+    forms = [day_and_time(day, month, f"{day}:{day}") for month in range(1, 13)]
+    return forms + [date_in_full(day, month, f"{day}{day}") for month in range(1, 13)]

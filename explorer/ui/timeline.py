@@ -37,7 +37,7 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.text import at_least, counted, number, tip, utc, when_full
+from explorer.ui.text import at_least, counted, from_to, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
 
@@ -789,7 +789,5 @@ def _range_words(filter: MetaFilter, zone: tzinfo) -> str:
 def _times(filter: MetaFilter, zone: tzinfo) -> str:
     """The ends of a range to the second, in a zone and in UTC."""
     ends = [end for end in (filter.observed_after, filter.observed_before) if end is not None]
-    lines = [[when_full(end, zone) for end in ends], [utc(end) for end in ends]]
-    return "\n".join(
-        tr("{start} to {stop}", start=line[0], stop=line[1]) if len(line) > 1 else "".join(line) for line in lines
-    )
+    lines = ([when_full(end, zone) for end in ends], [utc(end) for end in ends])
+    return "\n".join(from_to(line[0], line[-1]) for line in lines if line)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import gettext
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 
+import pytest
+
 import explorer.ui
+from explorer.contract import FetchMode, ItemKind, LearningKind, Role, SourceKind
+from explorer.ui import i18n, text
 
 UI = Path(explorer.ui.__file__).parent
 
@@ -39,7 +45,6 @@ NO_WORDS: dict[str, set[str]] = {
     "clock.py": {"Etc"},
     "facets.py": {"Alt+Up", "Alt+Down"},
     "item_copies.py": {"Ctrl+C", "Ctrl+Shift+M", "Ctrl+Shift+J", "Ctrl+Shift+I"},
-    "text.py": {"selected item"},
     "theme.py": {"Tag", "Fusion"},
     "viewer.py": {"Shift+F3", "Ctrl+F"},
     "viewer_parts/find_bar.py": {"Shift+F3", "Esc"},
@@ -122,3 +127,16 @@ def test_tr_is_given_literals_and_called_when_it_is_shown() -> None:
                 continue
             assert id(node) in inside, f"{where}: {name} at import; use mark"
             assert not isinstance(node.args[0], ast.JoinedStr | ast.BinOp), f"{where}: no literal"
+
+
+class Marked(gettext.NullTranslations):
+    """A language in which what was translated can be told from what was not."""
+
+    def gettext(self, message: str) -> str:
+        return f"<{message}>"
+
+
+@pytest.mark.parametrize("names", [ItemKind, LearningKind, SourceKind, Role, FetchMode])
+def test_each_name_of_the_contract_has_a_word(names: type[StrEnum], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(i18n, "_words", Marked())
+    assert [text.word(name) for name in names] == [f"<{name.value}>" for name in names]

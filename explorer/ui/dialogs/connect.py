@@ -52,7 +52,6 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
-from explorer.ui.words import word
 
 _PLACES = {
     KeyPlace.KEYRING: mark("In the system's keyring"),
@@ -429,7 +428,7 @@ class ConnectDialog(QDialog):
         self._fields.setRowVisible(self.variable_edit, shows_key and place is KeyPlace.ENVIRONMENT)
         if engine is not None:
             self.endpoint_edit.setPlaceholderText(engine.default_endpoint or "https://\u2026")
-            self._modes.setText(", ".join(map(word, engine.fetch_modes)) or tr("none"))
+            self._modes.setText(", ".join(map(text.word, engine.fetch_modes)) or tr("none"))
         self.open_button.setEnabled(engine is not None)
         self.test_button.setEnabled(engine is not None)
 

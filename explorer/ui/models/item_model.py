@@ -14,9 +14,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from explorer.contract import ExplainedHit, Hit, ItemId, LearningKind, ListOrder, SortBy, Span, Timestamp, WeightProfile
 from explorer.ui.headline import Headline, headline
 from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full
+from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full, word
 from explorer.ui.viewer_parts.why import parts_of
-from explorer.ui.words import word
 
 Index = QModelIndex | QPersistentModelIndex
 ItemRole = Qt.ItemDataRole.UserRole + 1
