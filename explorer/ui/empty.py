@@ -193,7 +193,7 @@ class LoadingState(QWidget):
         if elapsed_s < TELLS_AFTER_S:
             return
         so_far = tr("{time} so far.", time=duration(int(elapsed_s)))
-        self._sentence.setText(f"{so_far} {tr('The first page appears as soon as it is here.')}")
+        self._sentence.setText(" ".join((so_far, tr("The first page appears as soon as it is here."))))
         if self._cancel_button.isHidden():
             for part in (self._title, self._sentence, self._line, self._cancel_button):
                 part.show()

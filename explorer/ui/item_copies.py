@@ -113,7 +113,7 @@ class Copies(QObject):
         if not self._folder.isValid():
             raise FileError(tr("there is no place for it"))
         n = len(texts)
-        name = file_name(first) if n == 1 else f"{tr_n('{n} item', '{n} items', n, n=n)}.jsonl"
+        name = file_name(first) if n == 1 else tr_n("{n} item", "{n} items", n, n=n) + ".jsonl"
         path = Path(self._folder.path()) / name
         data = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
         await asyncio.to_thread(path.write_bytes, data)

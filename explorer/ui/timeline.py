@@ -213,7 +213,7 @@ class TimelineView(QWidget):
             self._histogram = self._scale = None
             self._measure()
         else:
-            self._error = f"{tr('Not counted over time.')} {sentence(error)}"
+            self._error = " ".join((tr("Not counted over time."), sentence(error)))
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:

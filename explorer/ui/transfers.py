@@ -146,7 +146,8 @@ class Transfers:
             said = f"{news.sentence(error)} {said}"
             self.window.job_list.end(job, State.FAILED, said, news.details(error), retry)
         else:
-            self.window.job_list.end(job, State.CANCELLED, f"{tr('Cancelled.')} {said}", retry=retry)
+            said = " ".join((tr("Cancelled."), said))
+            self.window.job_list.end(job, State.CANCELLED, said, retry=retry)
 
     def _if_open(self, engine: MemoryEngine, retry: Callable[[], None]) -> Callable[[], None]:
         """`retry` while the memory that it is for is still the one that is open."""

@@ -508,9 +508,8 @@ class ConnectDialog(QDialog):
             size = text.size(size_bytes)
             words = tr("{items} at {nodes}, {size}, answers in {took}.", items=items, nodes=at, size=size, took=took)
         if health.state == "ok":
-            return f"{tr('Healthy.')} {words}", True
-        state = tr("Degraded ({reason}).", reason=text.shown(health.reason or ""))
-        return f"{state} {words}", False
+            return " ".join((tr("Healthy."), words)), True
+        return " ".join((tr("Degraded ({reason}).", reason=text.shown(health.reason or "")), words)), False
 
     async def _save(self) -> str:
         saved = self.connection()

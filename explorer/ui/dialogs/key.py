@@ -26,7 +26,7 @@ class KeyDialog(QDialog):
         reason.setTextFormat(Qt.TextFormat.PlainText)
         reason.setWordWrap(True)
         reason.setProperty("tone", "text2")
-        reason.setText(f"{sentence(why)} {tr('It is used until the program ends.')}")
+        reason.setText(" ".join((sentence(why), tr("It is used until the program ends."))))
         self.key_edit = QLineEdit()
         self.key_edit.setObjectName("keyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)

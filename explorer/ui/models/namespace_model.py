@@ -289,7 +289,8 @@ class NamespaceModel(QAbstractItemModel):
         if not node.children:
             return here
         # Translators: how many items, after “3 items here”.
-        return f"{here}, {tr('{n} with everything below', n=self.count_text(node.all))}"
+        below = tr("{n} with everything below", n=self.count_text(node.all))
+        return f"{here}, {below}"
 
     def _spoken(self, node: Node) -> str:
         parts = [node.path]

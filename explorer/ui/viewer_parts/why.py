@@ -176,7 +176,7 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
         return Reason(_not_among_hits(answer.looked_at), warnings=warnings, meets=meets)
     lead = tr(_PLACES[question.mode], n=number(answer.place))
     if answer.place > 1:
-        lead = f"{lead} {tr('What comes before it has a higher score.')}"
+        lead = " ".join((lead, tr("What comes before it has a higher score.")))
     parts = parts_of(explained, profile)
     passage, where = _passage(explained)
     return Reason(
