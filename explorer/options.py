@@ -30,6 +30,7 @@ class Options:
     size: tuple[int, int] | None = None
     theme: str | None = None
     is_rtl: bool = False
+    language: str | None = None
 
 
 def parse(argv: list[str]) -> tuple[Options, str | None]:
@@ -46,6 +47,7 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
     parser.add_argument("--shot", metavar="OUT.png", type=Path, help="draw the window into a picture and end")
     parser.add_argument("--size", metavar="WxH", type=_size, help="the window's size, such as 1440x900")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="the window's appearance")
+    parser.add_argument("--language", choices=("en", "de", "zh_CN"), help="the window's language")
     parser.add_argument("--rtl", action="store_true", help="lay the window out from right to left")
     parser.add_argument("--scale", metavar="N", type=_scale, help="enlarge everything, such as 2")
     parser.add_argument("--version", action="version", version=f"TinyMemory Explorer {__version__}")
@@ -64,6 +66,7 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
         size=args.size,
         theme=args.theme,
         is_rtl=args.rtl,
+        language=args.language,
     )
     return options, args.scale
 

@@ -16,8 +16,6 @@ from explorer.contract import MAX_STORE_MANY, EngineFailure, parse_item
 from explorer.engines import EngineSettings, build_engine
 from explorer.paths import resource
 
-NAME = "Sample memory"
-
 
 def sample_path() -> Path:
     """Where this user's copy lies."""

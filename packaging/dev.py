@@ -7,6 +7,7 @@
   test [arguments]     formatting, lint, types, then all tests; arguments go to pytest
   check                formatting, lint and types only
   fmt                  format the code and mend what the linter can mend
+  locale               note the words to translate, and compile the translations, after either changed
   lock [--upgrade]     write the lock files anew, after pyproject.toml changed
 
 Each command first makes sure that .venv holds what the lock file names, which takes a moment when it does already.
@@ -36,6 +37,8 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME_LOCK = "packaging/requirements.lock"
 DEV_LOCK = "packaging/requirements-dev.lock"
+LOCALE = "resources/locale"
+TRANSLATING = ("tr", "tr_n:1,2", "tr_in:1c,2", "mark", "mark_n:1,2")  # what stands in explorer/ui/i18n.py
 UV = "uv==0.13.9"  # only `lock` uses it, in a folder of its own
 
 # What PySide6's files load from the system, and Debian's package for each. Whether they are there is found by loading,
@@ -461,6 +464,36 @@ def fmt(checkout: Checkout, args: Sequence[str]) -> int:
     return run_all(checkout, [("mend", ["-m", "ruff", "check", "--fix"]), ("format", ["-m", "ruff", "format"])])
 
 
+def locale(checkout: Checkout, args: Sequence[str]) -> int:
+    no_arguments("locale", args)
+    set_up(checkout, {})
+    with tempfile.TemporaryDirectory() as folder:
+        template = str(Path(folder) / "explorer.pot")
+        for command in locale_commands(template):
+            call([str(checkout.python), "-m", "babel.messages.frontend", "--quiet", *command], cwd=checkout.root)
+    return 0
+
+
+def locale_commands(template: str) -> list[list[str]]:
+    """Arguments of Babel: find the messages, put them into each language's file, and compile these."""
+    words = ["--no-default-keywords", *(f"--keyword={words}" for words in TRANSLATING)]
+    find = [
+        "--msgid-bugs-address",
+        "TinyMemory Explorer contributors",
+        "--no-location",
+        "--sort-output",
+        "--add-comments",
+        "Translators:",
+    ]
+    fit = ["--no-fuzzy-matching", "--ignore-obsolete", "--ignore-pot-creation-date"]  # a change of date is no change
+    where = ["--domain", "explorer"]
+    return [
+        ["extract", *words, *find, "--output-file", template, "explorer/ui"],
+        ["update", *where, *fit, "--input-file", template, "--output-dir", LOCALE],
+        ["compile", *where, "--directory", LOCALE],
+    ]
+
+
 def lock(checkout: Checkout, args: Sequence[str]) -> int:
     if any(arg != "--upgrade" for arg in args):
         raise SetupError("lock takes no argument but --upgrade")
@@ -496,6 +529,7 @@ COMMANDS: dict[str, Callable[[Checkout, Sequence[str]], int]] = {
     "test": test,
     "check": check,
     "fmt": fmt,
+    "locale": locale,
     "lock": lock,
 }
 

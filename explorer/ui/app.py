@@ -20,7 +20,15 @@ from types import TracebackType
 from typing import Any
 
 import platformdirs
-from PySide6.QtCore import QMessageLogContext, Qt, QtMsgType, qInstallMessageHandler  # before qasync, which takes it
+from PySide6.QtCore import (  # before qasync, which takes it
+    QLibraryInfo,
+    QLocale,
+    QMessageLogContext,
+    Qt,
+    QtMsgType,
+    QTranslator,
+    qInstallMessageHandler,
+)
 from PySide6.QtWidgets import QApplication, QWidget
 from qasync import QEventLoop
 from shiboken6 import isValid
@@ -30,6 +38,7 @@ from explorer.engines import ConnectionStore, KeyStore
 from explorer.options import Options
 from explorer.sample import sample_path
 from explorer.ui.garbage import GarbageCollector
+from explorer.ui.i18n import LANGUAGES, language_for, tr, use_language
 from explorer.ui.main_window import open_settings
 from explorer.ui.program import Program
 from explorer.ui.signals import EndSignals
@@ -45,10 +54,6 @@ SWITCH_S = 0.000_5
 _SHOT_LIMIT_S = 30.0
 _END_LIMIT_S = 3.0
 _NO_PLATFORM = "no Qt platform plugin could be initialized"
-_NO_DISPLAY = (
-    "The window cannot be shown: no display answers. Name one in DISPLAY or WAYLAND_DISPLAY, "
-    "or draw the window into a file with --shot OUT.png."
-)
 
 
 def run(options: Options) -> int:
@@ -74,6 +79,7 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
         if settings is not None:
             theme().high_contrast = settings.value("highContrast") in ("true", True)
             theme().set_zoom(saved_zoom(settings.value("zoom", 100)))
+        _speak(app, options.language or (settings.value("language") if settings is not None else None))
         if options.is_rtl:
             app.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         theme().apply(app, _mode(mode))
@@ -95,6 +101,16 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
         finally:
             _end_at_latest(_END_LIMIT_S)
             await windows.aclose()
+
+
+def _speak(app: QApplication, wanted: object) -> None:
+    """Use the language that is wanted, else the system's, in the program's words and in Qt's."""
+    language = wanted if wanted in LANGUAGES else language_for(QLocale.system().uiLanguages())
+    assert isinstance(language, str)
+    use_language(language)
+    words = QTranslator(app)
+    if words.load(f"qtbase_{language}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        app.installTranslator(words)
 
 
 def _end_at_latest(limit_s: float) -> None:
@@ -138,9 +154,9 @@ async def _draw(program: Program, options: Options) -> int:
     for widget in window.findChildren(QWidget):  # nothing looks pointed at
         widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, False)
     if not window.grab().save(str(options.shot)):
-        print(f"The picture cannot be written to {options.shot}.", file=sys.stderr)
+        print(tr("The picture cannot be written to {path}.", path=options.shot), file=sys.stderr)
         return 1
-    print(f"Drew {options.shot}")
+    print(tr("Drew {path}", path=options.shot))
     if program.has_failed:
         print(window.error_banner.sentence, file=sys.stderr)
     return int(program.has_failed)
@@ -151,7 +167,11 @@ def _on_qt_message(kind: QtMsgType, context: QMessageLogContext, message: str | 
     if message is None or message.startswith("This plugin does not support"):
         return
     if kind is QtMsgType.QtFatalMsg and _NO_PLATFORM in message:  # Qt would abort now, and leave a core
-        print(_NO_DISPLAY, file=sys.stderr, flush=True)
+        said = tr(
+            "The window cannot be shown: no display answers. Name one in DISPLAY or WAYLAND_DISPLAY, "
+            "or draw the window into a file with --shot OUT.png."
+        )
+        print(said, file=sys.stderr, flush=True)
         os._exit(1)
     levels = {
         QtMsgType.QtDebugMsg: logging.DEBUG,

@@ -7,6 +7,8 @@ import asyncio
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QMessageBox, QWidget
 
+from explorer.ui.i18n import tr
+
 
 async def ask(dialog: QDialog) -> bool:
     """Whether `dialog` was accepted; opens it, waits for its answer and disposes of it.
@@ -27,8 +29,11 @@ async def ask(dialog: QDialog) -> bool:
         dialog.deleteLater()
 
 
-async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str = "Cancel") -> bool:
-    """Whether the person pressed `yes`; `no` is the default. Both texts are drawn as they are, never as markup."""
+async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str | None = None) -> bool:
+    """Whether the person pressed `yes`; `no`, else "Cancel", is the default.
+
+    Both texts are drawn as they are, never as markup.
+    """
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Question)
     box.setTextFormat(Qt.TextFormat.PlainText)
@@ -36,7 +41,7 @@ async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str 
     box.setText(title)
     box.setInformativeText(sentence)
     accepted = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
-    refuse = box.addButton(no, QMessageBox.ButtonRole.RejectRole)
+    refuse = box.addButton(no or tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(refuse)
     box.setEscapeButton(refuse)
     await ask(box)  # its code depends on the buttons' roles; which one was pressed does not

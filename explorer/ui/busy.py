@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, QTimer
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.ui.i18n import tr
 from explorer.ui.theme import theme
 
 APPEARS_MS = 150
@@ -33,7 +34,7 @@ class BusyLine(QWidget):
         self._tick.timeout.connect(self._on_tick_timeout)
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Working")
+        self.setAccessibleName(tr("Working"))
 
     def sizeHint(self) -> QSize:
         return QSize(64, HEIGHT)

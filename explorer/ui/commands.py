@@ -15,10 +15,11 @@ from explorer.contract.query import MAX_BUCKETS
 from explorer.ui import text
 from explorer.ui.facet_counts import count
 from explorer.ui.headline import headline
+from explorer.ui.i18n import tr
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
 from explorer.ui.namespaces import reach_of
-from explorer.ui.palette import ACTION, Command
+from explorer.ui.palette import Command
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
@@ -84,7 +85,10 @@ class Commands:
             return None
         words = text.isolate(text.shown(typed, 80))
         return Command(
-            f"Search inside the filter for {words}", "Search", partial(self._window.search_box.search, typed), "search"
+            tr("Search inside the filter for {words}", words=words),
+            tr("Search"),
+            partial(self._window.search_box.search, typed),
+            "search",
         )
 
     # Actions
@@ -99,11 +103,11 @@ class Commands:
         for node in self._window.namespaces.model.nodes()[first:end]:
             yield Command(
                 text.shown(str(node.namespace)),
-                "Node",
+                tr("Node"),
                 partial(self._go_to_node, node.namespace),
                 node.icon,
                 text.counted(node.here, "item"),
-                key=node.path,
+                key=f"node {node.path}",
             )
 
     def _values(self) -> Iterator[Command]:
@@ -116,15 +120,16 @@ class Commands:
     def _values_of(self, facet: Facet, page: ExplorePage) -> Iterator[Command]:
         if facet is Facet.NAMESPACE:  # the nodes, which stand there already
             return
-        noun = WORDS[facet].noun.capitalize()
+        noun = WORDS[facet].noun
+        kind = f"{noun[:1].upper()}{noun[1:]}"
         for bucket in page.buckets:
             yield Command(
                 value_label(facet, bucket.value),
-                noun,
+                kind,
                 partial(self._narrow, facet, bucket.value),
                 _FACET_ICONS.get(facet, "funnel"),
                 text.counted(bucket.count, "item", page.truncated),
-                key=bucket.value,
+                key=f"{facet.value} {bucket.value}",
             )
 
     def _facets_not_whole(self) -> list[Facet]:
@@ -137,18 +142,19 @@ class Commands:
     def _recent_items(self) -> Iterator[Command]:
         for hit in self._window.recent.items():
             where = text.shown(str(hit.meta.namespace), 60)
-            title = text.shown(headline(hit).name, 120) or "(empty)"
-            yield Command(title, "Item", partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
+            title = text.shown(headline(hit).name, 120) or tr("(empty)")
+            yield Command(title, tr("Item"), partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
 
     def _recent_searches(self) -> Iterator[Command]:
         for query in self._window.search_box.recent:
             yield Command(
-                text.shown(query, 120), "Recent search", partial(self._window.search_box.search, query), "clock"
+                text.shown(query, 120), tr("Recent search"), partial(self._window.search_box.search, query), "clock"
             )
 
     def _views(self) -> Iterator[Command]:
         for view in self._window.views.views:
-            yield Command(text.shown(view.name, 120), "Saved view", partial(self._window.show_saved, view.name), "eye")
+            show = partial(self._window.show_saved, view.name)
+            yield Command(text.shown(view.name, 120), tr("Saved view"), show, "eye")
 
     # What they do
 
@@ -189,9 +195,8 @@ async def _pages(engine: MemoryEngine, filter: MetaFilter, facets: Sequence[Face
 
 def _of_action(action: QAction) -> Command:
     keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    title = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
-    group = action.property("group")
-    if group:
-        title = f"{group}: {title[:1].lower()}{title[1:]}"
-    why_not = "" if action.isEnabled() else str(action.property("whyNot") or "Not possible now")
-    return Command(title, ACTION, action.trigger, action.property("iconName") or "", "", keys, why_not)
+    title = action.property("wholeTitle") or action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
+    icon = action.property("iconName") or ""
+    why_not = "" if action.isEnabled() else str(action.property("whyNot") or tr("Not possible now"))
+    # Only of actions: of some thousand paths any two letters would be initials.
+    return Command(title, tr("Action"), action.trigger, icon, keys=keys, why_not=why_not, by_initials=True)

@@ -12,6 +12,7 @@ from enum import Enum
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.ui import news
+from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 
 APPEARS_S = 0.5
@@ -202,9 +203,9 @@ class JobList(QObject):
 
     def _end_read(self, job: Job, error: BaseException | None) -> None:
         if error is None:
-            self.end(job, State.DONE, job.words or "Done.")
+            self.end(job, State.DONE, job.words or tr("Done."))
         elif isinstance(error, asyncio.CancelledError):
-            self.end(job, State.CANCELLED, "Cancelled.")
+            self.end(job, State.CANCELLED, tr("Cancelled."))
             if not job.is_stopped and job in self._jobs:  # nobody wants to know what the next question made needless
                 self._jobs.remove(job)
                 self.changed.emit()

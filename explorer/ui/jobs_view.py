@@ -20,7 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import text
+from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.job_list import Job, JobList, State
 from explorer.ui.labels import plain_label
@@ -33,6 +35,12 @@ _ICONS = {
     State.FAILED: ("warning", "caution"),
     State.CANCELLED: ("minus-ring", "text3"),
 }
+_STATE_WORDS = {
+    State.RUNNING: mark("running"),
+    State.DONE: mark("done"),
+    State.FAILED: mark("failed"),
+    State.CANCELLED: mark("cancelled"),
+}
 _DETAILS_LINES = 8
 _DETAILS_MOST = 20_000  # characters
 
@@ -43,11 +51,11 @@ class JobsView(QDialog):
     def __init__(self, jobs: JobList, zone: tzinfo, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("jobsDialog")
-        self.setWindowTitle("Jobs")
+        self.setWindowTitle(tr("Jobs"))
         self._jobs = jobs
         self._zone = zone
         self._rows: dict[Job, JobRow] = {}
-        self.empty_label = QLabel("Nothing runs, and nothing took long since the window was opened.")
+        self.empty_label = QLabel(tr("Nothing runs, and nothing took long since the window was opened."))
         self.empty_label.setProperty("tone", "text3")
         self.empty_label.setWordWrap(True)
         self.empty_label.setContentsMargins(24, 24, 24, 24)
@@ -59,27 +67,15 @@ class JobsView(QDialog):
         self._column.addStretch(1)
         self.view = QScrollArea()
         self.view.setObjectName("jobsView")
-        self.view.setAccessibleName("Jobs")
+        self.view.setAccessibleName(tr("Jobs"))
         self.view.setWidgetResizable(True)
         self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.view.setWidget(inside)
-        self.clear_button = QPushButton("Clear finished")
+        self.clear_button = QPushButton(tr("Clear finished"))
         self.clear_button.setObjectName("clearJobsButton")
-        self.close_button = QPushButton("Close")
-        self.close_button.setDefault(True)
-        foot = QFrame()
-        foot.setProperty("surface", "dialogFoot")
-        row = QHBoxLayout(foot)
-        row.setContentsMargins(24, 12, 24, 12)
-        row.addWidget(self.clear_button)
-        row.addStretch(1)
-        row.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.view, 1)
-        column.addWidget(foot)
+        self.close_button = QPushButton(tr("Close"))
+        put_over_foot(self, self.view, self.close_button, self.clear_button)
         resize_to_design(self, 600, 400)
         self.clear_button.clicked.connect(jobs.clear_finished)
         self.close_button.clicked.connect(self.close)
@@ -126,16 +122,16 @@ class JobRow(QFrame):
         self.bar = QProgressBar()
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(f"Progress of {job.title}")
-        self.cancel_button = self._button("Cancel", "cancelJobButton")
-        self.retry_button = self._button("Retry", "retryJobButton")
-        self.details_button = self._button("Details", "jobDetailsButton")
+        self.bar.setAccessibleName(tr("Progress of {title}", title=job.title))
+        self.cancel_button = self._button(tr("Cancel"), "cancelJobButton")
+        self.retry_button = self._button(tr("Retry"), "retryJobButton")
+        self.details_button = self._button(tr("Details"), "jobDetailsButton")
         self.details_button.setCheckable(True)
         self.details = QPlainTextEdit()
         self.details.setReadOnly(True)
         self.details.setProperty("kind", "field")
         self.details.setProperty("textRole", "mono")
-        self.details.setAccessibleName(f"Details of {job.title}")
+        self.details.setAccessibleName(tr("Details of {title}", title=job.title))
         self.details.setFixedHeight(round(theme().metrics("mono").lineSpacing() * _DETAILS_LINES) + 12)
         self.details.hide()
         head = QHBoxLayout()
@@ -169,19 +165,19 @@ class JobRow(QFrame):
         if job.state is not self._state:
             self._state = job.state
             self.icon.show_icon(*_ICONS[job.state])
-            self.icon.setAccessibleName(job.state.value)
+            self.icon.setAccessibleName(tr(_STATE_WORDS[job.state]))
             self.details.setPlainText(marked(job.details[:_DETAILS_MOST]))
         elapsed = text.duration(job.elapsed_s)
         began = text.when(job.began_at, datetime.now(UTC), self._zone)
-        self.time_label.setText(elapsed if running else f"{began}, took {elapsed}")
+        self.time_label.setText(elapsed if running else tr("{began}, took {duration}", began=began, duration=elapsed))
         self.time_label.setToolTip(text.utc(job.began_at))
-        self.words_label.setText(job.words or ("Working" if running else ""))
+        self.words_label.setText(job.words or (tr("Working") if running else ""))
         self.bar.setVisible(running and job.part is not None)
         self.bar.setValue(round(1000 * (job.part or 0)))
         self.cancel_button.setVisible(running and job.cancel is not None)
         self.retry_button.setVisible(job.retry is not None)
         self.details_button.setVisible(bool(job.details))
-        self.setAccessibleName(f"{job.title}, {job.state.value}")
+        self.setAccessibleName(f"{job.title}, {tr(_STATE_WORDS[job.state])}")
 
     def _button(self, words: str, name: str) -> QPushButton:
         button = QPushButton(words)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
     QFrame,
-    QLabel,
     QMainWindow,
     QMenu,
     QPushButton,
@@ -50,10 +49,12 @@ from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.facets import FacetPanel
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.items import ItemList
 from explorer.ui.job_list import JobList, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.jobs_view import JobsView
+from explorer.ui.labels import plain_label
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
 from explorer.ui.shortcuts import VIEW, WINDOW, areas
@@ -146,9 +147,9 @@ class MainWindow(QMainWindow):
             left, right = right, left
         self._layout_version = _LAYOUT_VERSION + self.isRightToLeft()  # one that was saved the other way is no use
         self._docks = [
-            self._dock("namespacesDock", "Namespaces", self.namespaces, self.namespaces.head, left),
-            self._dock("facetsDock", "Facets", self.facets, self.facets.head, left),
-            self._dock("viewerDock", "Item", self.viewer, self.viewer.header, right),
+            self._dock("namespacesDock", tr("Namespaces"), self.namespaces, self.namespaces.head, left),
+            self._dock("facetsDock", tr("Facets"), self.facets, self.facets.head, left),
+            self._dock("viewerDock", tr("Item"), self.viewer, self.viewer.header, right),
         ]
         self._fill_more_menu()
         self._build_status()
@@ -164,39 +165,47 @@ class MainWindow(QMainWindow):
 
     def _build_actions(self) -> None:
         self.palette_action = self._action(
-            "Do or go to…", "search", "Ctrl+K", "Find an action, a node, a value, an item"
+            tr("Do or go to…"), "search", "Ctrl+K", tr("Find an action, a node, a value, an item")
         )
-        self.shortcuts_action = self._action("Keyboard shortcuts", "", "F1", "All keys, by area")
-        self.back_action = self._action("Back", "chevron-left", "Alt+Left", "Show the view before this one", VIEW)
+        self.shortcuts_action = self._action(tr("Keyboard shortcuts"), "", "F1", tr("All keys, by area"))
+        self.back_action = self._action(
+            tr("Back"), "chevron-left", "Alt+Left", tr("Show the view before this one"), VIEW
+        )
         self.forward_action = self._action(
-            "Forward", "chevron-right", "Alt+Right", "Show the view after this one", VIEW
+            tr("Forward"), "chevron-right", "Alt+Right", tr("Show the view after this one"), VIEW
         )
-        self.refresh_action = self._action("Refresh", "refresh", "F5", "Read everything again", VIEW)
-        self.find_action = self._action("Search", "search", "Ctrl+F", "Search inside the filter", VIEW)
+        self.refresh_action = self._action(tr("Refresh"), "refresh", "F5", tr("Read everything again"), VIEW)
+        self.find_action = self._action(tr("Search"), "search", "Ctrl+F", tr("Search inside the filter"), VIEW)
         self.clear_action = self._action(
-            "Clear all conditions", "close", "Ctrl+Shift+Backspace", "Show everything", VIEW
+            tr("Clear all conditions"), "close", "Ctrl+Shift+Backspace", tr("Show everything"), VIEW
         )
-        self.save_view_action = self._action("Save this view…", "plus", "Ctrl+D", "Keep the view under a name", VIEW)
-        self.views_action = self._action("Saved views…", "eye", "", "Rename and remove saved views", VIEW)
-        self.open_action = self._action("Open a file…", "file", "Ctrl+O", "Open a memory file")
-        self.connections_action = self._action("Connections…", "plug", "Ctrl+Shift+O", "Saved connections")
-        self.import_action = self._action("Import items…", "import", "", "Store the items of a JSON Lines file")
-        self.export_action = self._action("Export items…", "export", "", "Write what the filter admits to a file")
+        self.save_view_action = self._action(
+            tr("Save this view…"), "plus", "Ctrl+D", tr("Keep the view under a name"), VIEW
+        )
+        self.views_action = self._action(tr("Saved views…"), "eye", "", tr("Rename and remove saved views"), VIEW)
+        self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
+        self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
+        self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
+        self.export_action = self._action(
+            tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
+        )
         self.export_action.setObjectName("exportAction")
-        self.jobs_action = self._action("Jobs", "clock", "Ctrl+J", "What runs, and how the last jobs went")
-        self.next_pane_action = self._action("Next pane", "", "F6", "Move the keyboard to the next pane")
+        self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
+        self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
-            "Previous pane", "", "Shift+F6", "Move the keyboard to the pane before"
+            tr("Previous pane"), "", "Shift+F6", tr("Move the keyboard to the pane before")
         )
-        self.zoom_in_action = self._action("Larger text", "plus", "Ctrl++", "Make everything larger", VIEW)
+        self.zoom_in_action = self._action(tr("Larger text"), "plus", "Ctrl++", tr("Make everything larger"), VIEW)
         self.zoom_in_action.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])  # + may need Shift
-        self.zoom_out_action = self._action("Smaller text", "minus", "Ctrl+-", "Make everything smaller", VIEW)
+        self.zoom_out_action = self._action(tr("Smaller text"), "minus", "Ctrl+-", tr("Make everything smaller"), VIEW)
         self.zoom_reset_action = self._action(
-            "Text at the system's size", "", "Ctrl+0", "Undo larger and smaller", VIEW
+            tr("Text at the system's size"), "", "Ctrl+0", tr("Undo larger and smaller"), VIEW
         )
-        self.new_window_action = self._action("New window", "", "Ctrl+Shift+N", "This memory in another window as well")
-        self.close_action = self._action("Close window", "", "Ctrl+W", "Close this window; others stay")
-        self.quit_action = self._action("Quit", "", "Ctrl+Q", "Close every window and end the program")
+        self.new_window_action = self._action(
+            tr("New window"), "", "Ctrl+Shift+N", tr("This memory in another window as well")
+        )
+        self.close_action = self._action(tr("Close window"), "", "Ctrl+W", tr("Close this window; others stay"))
+        self.quit_action = self._action(tr("Quit"), "", "Ctrl+Q", tr("Close every window and end the program"))
 
     def _action(self, words: str, icon: str, shortcut: str, tip: str, area: str = WINDOW) -> QAction:
         action = QAction(words, self)
@@ -240,8 +249,8 @@ class MainWindow(QMainWindow):
         self.read_only_button.setEnabled(False)
         self.more_button = QToolButton()
         self.more_button.setObjectName("moreButton")
-        self.more_button.setAccessibleName("More")
-        self.more_button.setToolTip("More")
+        self.more_button.setAccessibleName(tr("More"))
+        self.more_button.setToolTip(tr("More"))
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.more_button, "more")
         self._show_lock(is_read_only=False)
@@ -252,9 +261,9 @@ class MainWindow(QMainWindow):
             bar.addWidget(widget)
         self.views_button = QToolButton()
         self.views_button.setObjectName("viewsButton")
-        self.views_button.setText("Views")
-        self.views_button.setAccessibleName("Saved views")
-        self.views_button.setToolTip("Saved views")
+        self.views_button.setText(tr("Views"))
+        self.views_button.setAccessibleName(tr("Saved views"))
+        self.views_button.setToolTip(tr("Saved views"))
         self.views_button.setProperty("kind", "small")
         self.views_button.setProperty("textRole", "smallMedium")
         self.views_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -294,20 +303,26 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.jobs_action])
         menu.addSeparator()
-        panels = menu.addMenu("Panels")
-        for dock in self._docks:
+        panels = menu.addMenu(tr("Panels"))
+        titles = (tr("Show panel: namespaces"), tr("Show panel: facets"), tr("Show panel: item"))
+        for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
-            toggle.setProperty("group", "Show panel")
+            toggle.setProperty("wholeTitle", title)  # where it stands alone: in the palette
             panels.addAction(toggle)
         panels.addSeparator()
-        first_layout = panels.addAction("Put everything back", self._restore_first_layout)
-        first_layout.setProperty("group", "Panels")
-        looks = menu.addMenu("Appearance")
+        first_layout = panels.addAction(tr("Put everything back"), self._restore_first_layout)
+        first_layout.setProperty("wholeTitle", tr("Panels: put everything back"))
+        looks = menu.addMenu(tr("Appearance"))
         group = QActionGroup(self)
         self._look_actions = [first_layout]
-        modes: dict[Mode, str] = {"system": "As the system", "light": "Light", "dark": "Dark"}
-        for mode, words in modes.items():
+        modes: dict[Mode, tuple[str, str]] = {
+            "system": (tr("As the system"), tr("Appearance: as the system")),
+            "light": (tr("Light"), tr("Appearance: light")),
+            "dark": (tr("Dark"), tr("Appearance: dark")),
+        }
+        for mode, (words, title) in modes.items():
             look = looks.addAction(words)
+            look.setProperty("wholeTitle", title)
             look.setCheckable(True)
             look.setChecked(theme().mode == mode)
             look.setData(mode)
@@ -315,13 +330,12 @@ class MainWindow(QMainWindow):
             self._look_actions.append(look)
         group.triggered.connect(self._on_look_group_triggered)
         looks.addSeparator()
-        self.contrast_action = looks.addAction("High contrast")
+        self.contrast_action = looks.addAction(tr("High contrast"))
+        self.contrast_action.setProperty("wholeTitle", tr("Appearance: high contrast"))
         self.contrast_action.setCheckable(True)
         self.contrast_action.setChecked(theme().high_contrast)
         self.contrast_action.triggered.connect(self._on_contrast_action_triggered)
         self._look_actions.append(self.contrast_action)
-        for look in self._look_actions[1:]:
-            look.setProperty("group", "Appearance")
         looks.addSeparator()
         looks.addActions([self.zoom_in_action, self.zoom_out_action, self.zoom_reset_action])
         menu.addSeparator()
@@ -341,19 +355,18 @@ class MainWindow(QMainWindow):
         status = self.statusBar()
         status.setSizeGripEnabled(False)
         status.setContentsMargins(12, 0, 12, 0)
-        self.read_label = _plain_label()
+        self.read_label = plain_label("small", "text2")
         self.jobs_button = QPushButton()
         self.jobs_button.setObjectName("jobsButton")
         self.jobs_button.setProperty("kind", "link")
         self.jobs_button.setProperty("textRole", "smallMedium")
-        self.jobs_button.setToolTip("What runs, and how the last jobs went")
-        self.job_cancel_button = QPushButton("Cancel")
+        self.jobs_button.setToolTip(tr("What runs, and how the last jobs went"))
+        self.job_cancel_button = QPushButton(tr("Cancel"))
         self.job_cancel_button.setObjectName("jobCancelButton")
         self.job_cancel_button.setProperty("kind", "link")
         self.job_cancel_button.setProperty("textRole", "smallMedium")
-        self.job_cancel_button.setAccessibleName("Cancel the running work")
-        self.zone_label = _plain_label()
-        self.zone_label.setText(f"Times in {zone_words(self._zone)}")
+        self.job_cancel_button.setAccessibleName(tr("Cancel the running work"))
+        self.zone_label = plain_label("small", "text2", tr("Times in {zone}", zone=zone_words(self._zone)))
         status.addWidget(self.read_label, 1)
         status.addPermanentWidget(self.jobs_button)
         status.addPermanentWidget(self.job_cancel_button)
@@ -363,18 +376,22 @@ class MainWindow(QMainWindow):
     def _watch_reads(self) -> None:
         """What the panels read by themselves is a job as well, once it takes long."""
         items, facets = self.items, self.facets
-        lists = dict.fromkeys(("first", "rows", "page"), "Reading the list")
-        copies = {"copy": "Copying items", "drag": "Writing a file to pull out"}
-        reads = {"item": "Reading the item", "thread": "Looking for the conversation", "why": "Asking why it was found"}
+        lists = dict.fromkeys(("first", "rows", "page"), tr("Reading the list"))
+        copies = {"copy": tr("Copying items"), "drag": tr("Writing a file to pull out")}
+        reads = {
+            "item": tr("Reading the item"),
+            "thread": tr("Looking for the conversation"),
+            "why": tr("Asking why it was found"),
+        }
+        everything, over_time = {"all": tr("Counting all of the list")}, {"histogram": tr("Counting over time")}
+        nodes, counting_facets = {"counts": tr("Counting the nodes")}, tr("Counting the facets")
         counted = items.count_label.text
         self.job_list.watch(items.jobs, lists.get, items.loading.cancel_wanted.emit, counted)
-        self.job_list.watch(items.jobs, {"all": "Counting all of the list"}.get, items.count_all_button.click, counted)
+        self.job_list.watch(items.jobs, everything.get, items.count_all_button.click, counted)
         self.job_list.watch(items.jobs, copies.get, items.copies.cancel)
-        self.job_list.watch(facets.jobs, lambda lane: "Counting the facets", facets.cancel_counting)
-        self.job_list.watch(self.namespaces.jobs, {"counts": "Counting the nodes"}.get, self.namespaces.jobs.cancel)
-        self.job_list.watch(
-            self.timeline.jobs, {"histogram": "Counting over time"}.get, self.timeline.count_all_button.click
-        )
+        self.job_list.watch(facets.jobs, lambda lane: counting_facets, facets.cancel_counting)
+        self.job_list.watch(self.namespaces.jobs, nodes.get, self.namespaces.jobs.cancel)
+        self.job_list.watch(self.timeline.jobs, over_time.get, self.timeline.count_all_button.click)
         self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
     def _connect(self) -> None:
@@ -531,22 +548,21 @@ class MainWindow(QMainWindow):
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _allow_actions(self, is_read_only: bool) -> None:
-        nothing = "" if self._engine is not None else "Nothing is open"
+        nothing = "" if self._engine is not None else tr("Nothing is open")
         for action in (self.refresh_action, self.export_action, self.find_action):
             _allow(action, nothing)
-        _allow(
-            self.save_view_action, nothing or ("" if self.views.can_save else "This memory has no name to keep it by")
-        )
-        _allow(self.import_action, nothing or ("Opened read-only" if is_read_only else ""))
+        nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
+        _allow(self.save_view_action, nothing or nameless)
+        _allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
 
     def _show_lock(self, is_read_only: bool) -> None:
         button = self.read_only_button
         button.setChecked(is_read_only)
-        button.setText("Read-only" if is_read_only else "Can write")
+        button.setText(tr("Read-only") if is_read_only else tr("Can write"))
         button.setToolTip(
-            "Opened read-only: nothing in this memory can change. Press to allow changes."
+            tr("Opened read-only: nothing in this memory can change. Press to allow changes.")
             if is_read_only
-            else "Changes are possible. Press to open read-only."
+            else tr("Changes are possible. Press to open read-only.")
         )
         icons.keep(button, "lock" if is_read_only else "lock-open")
         self._fold_labels()
@@ -586,9 +602,9 @@ class MainWindow(QMainWindow):
 
     def _show_view(self) -> None:
         view = self.trail.current
-        _allow(self.back_action, "" if self.trail.can_go_back else "There is no view before this one")
-        _allow(self.forward_action, "" if self.trail.can_go_forward else "There is no view after this one")
-        _allow(self.clear_action, "" if view != View() else "There is no condition")
+        _allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
+        _allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
+        _allow(self.clear_action, "" if view != View() else tr("There is no condition"))
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         self.namespaces.show_filter(view.filter)
@@ -655,7 +671,8 @@ class MainWindow(QMainWindow):
             self._wanted_id = None
         count, is_more = counted
         words = text.counted(count, "hit" if self.trail.current.query else "item", is_more)
-        self.read_label.setText(f"{words}, read {datetime.now(self._zone):%H:%M:%S}")
+        # Translators: when they were read, past tense.
+        self.read_label.setText(tr("{items}, read {time}", items=words, time=f"{datetime.now(self._zone):%H:%M:%S}"))
 
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)
@@ -669,7 +686,7 @@ class MainWindow(QMainWindow):
 
     def _on_watch_changed(self, found: News) -> None:
         self.items.show_news(
-            "Another memory is in this place" if found.is_other else news.changes(found.new, found.gone)
+            tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
         hit = self.viewer.hit
         if hit is not None and self._engine is not None:
@@ -679,7 +696,7 @@ class MainWindow(QMainWindow):
     def _on_open_item(self, hit: Hit, kept: list[Hit]) -> None:
         if not kept and self.viewer.hit is not None and self.viewer.hit.id == hit.id:
             self.viewer.banner.show_note(
-                "This item is no longer stored. What was read of it stays until you leave it.", icon="warning"
+                tr("This item is no longer stored. What was read of it stays until you leave it."), icon="warning"
             )
 
     def _clear(self) -> None:
@@ -801,17 +818,17 @@ class MainWindow(QMainWindow):
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
         jobs, running = self.job_list.jobs, self.job_list.running
-        words = "Jobs"
+        words = tr("Jobs")
         if len(running) == 1:
             job = running[0]
             elapsed = text.duration(round(job.elapsed_s)) if job.elapsed_s >= 1 else ""
             words = "  ".join(text.isolate(part) for part in (job.title, job.words, elapsed) if part)
         elif running:
-            words = f"{text.number(len(running))} running"
+            words = tr_n("{n} running", "{n} running", len(running), n=text.number(len(running)))
         elif failed := [job for job in jobs if job.state is State.FAILED]:
-            words = f"{text.number(len(failed))} failed"
+            words = tr_n("{n} failed", "{n} failed", len(failed), n=text.number(len(failed)))
         self.jobs_button.setText(text.label(words))
-        self.jobs_button.setAccessibleName(f"Jobs: {words}")
+        self.jobs_button.setAccessibleName(tr("Jobs: {words}", words=words))
         self.jobs_button.setVisible(bool(jobs))
         self.job_cancel_button.setVisible(len(running) == 1 and running[0].cancel is not None)
 
@@ -845,14 +862,14 @@ class MainWindow(QMainWindow):
     def _zoom(self, step: int) -> None:
         percent = zoomed(theme().zoom, step)
         theme().set_zoom(percent)
-        self.statusBar().showMessage(f"Text at {percent}{text.NO_BREAK}%", _TOLD_MS)
+        self.statusBar().showMessage(tr("Text at {percent}", percent=f"{percent}{text.NO_BREAK}%"), _TOLD_MS)
         if self._settings is not None:
             self._settings.setValue("zoom", percent)
 
     def _on_theme_changed(self) -> None:
         self._bar.setFixedHeight(theme().row_height("toolbar"))
-        _allow(self.zoom_in_action, "" if theme().zoom < ZOOMS[-1] else "It is at its largest")
-        _allow(self.zoom_out_action, "" if theme().zoom > ZOOMS[0] else "It is at its smallest")
+        _allow(self.zoom_in_action, "" if theme().zoom < ZOOMS[-1] else tr("It is at its largest"))
+        _allow(self.zoom_out_action, "" if theme().zoom > ZOOMS[0] else tr("It is at its smallest"))
         for look in self._look_actions:
             if look.data() is not None:
                 look.setChecked(look.data() == theme().mode)
@@ -979,7 +996,7 @@ def _allow(action: QAction, why_not: str) -> None:
     action.setEnabled(not why_not)
     action.setProperty("whyNot", why_not)
     tip = str(action.property("tip"))
-    action.setToolTip(f"{tip}. {why_not}." if why_not else tip)
+    action.setToolTip(tr("{tip}. {reason}.", tip=tip, reason=why_not) if why_not else tip)
 
 
 def _gap(width: int) -> QWidget:
@@ -999,12 +1016,6 @@ def _rule() -> QWidget:
     rule.setProperty("surface", "rule")
     rule.setFixedHeight(1)
     return rule
-
-
-def _plain_label() -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
 
 
 def _holds(pane: QWidget, widget: QWidget) -> bool:

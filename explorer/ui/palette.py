@@ -27,6 +27,7 @@ from shiboken6 import isValid
 from explorer.contract import TinyMemoryError
 from explorer.ui import news, text
 from explorer.ui.busy import BusyLine
+from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.matching import best, fold, initials
 from explorer.ui.rows import RADIUS, draw_icon, draw_text, fill_round, text_width
@@ -35,7 +36,6 @@ from explorer.ui.trees import mirrored
 
 Index = QModelIndex | QPersistentModelIndex
 
-ACTION = "Action"
 SHOWN_MOST = 100
 ROWS_SEEN = 12
 ASKS_AFTER_MS = 200
@@ -52,7 +52,7 @@ class Command:
     """A line of the palette: what it does or where it leads, drawn as plain text.
 
     `kind` is what it is ("Action", "Tag"); `aside` stands after the title; `why_not` says why it cannot be now.
-    `key` is what tells it from others of its kind, whatever they look like.
+    `key` is what tells it from all others, whatever they look like. `by_initials`: those find it as well.
     """
 
     title: str
@@ -63,13 +63,13 @@ class Command:
     keys: str = ""
     why_not: str = ""
     key: str = ""
+    by_initials: bool = False
     names: tuple[str, str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        # What it is can be typed as well: "tag refunds", "refunds tag". Initials are those of actions: of some thousand
-        # paths any two letters would be some.
+        # What it is can be typed as well: "tag refunds", "refunds tag".
         name = fold(f"{self.title} {self.kind}")
-        self.names = name, initials(name) if self.kind == ACTION else ""
+        self.names = name, initials(name) if self.by_initials else ""
 
     @property
     def spoken(self) -> str:
@@ -202,7 +202,7 @@ class Palette(QFrame):
     def __init__(self, parent: QWidget, gather: Gather, ask: Ask, last: Callable[[str], Command | None]) -> None:
         super().__init__(parent)
         self.setObjectName("commandPalette")
-        self.setAccessibleName("Commands")
+        self.setAccessibleName(tr("Commands"))
         self.setProperty("surface", "popup")
         self._gather, self._ask, self._last = gather, ask, last
         self._commands: list[Command] = []
@@ -213,7 +213,7 @@ class Palette(QFrame):
 
         self.list = QListView()
         self.list.setObjectName("commandList")
-        self.list.setAccessibleName("Commands that fit")
+        self.list.setAccessibleName(tr("Commands that fit"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setUniformItemSizes(True)
@@ -224,12 +224,12 @@ class Palette(QFrame):
         self.list.setItemDelegate(CommandDelegate(self.list))
         self.edit = CommandEdit(lambda: max(1, self.list.height() // theme().row_height("row") - 1))
         self.edit.setObjectName("commandEdit")
-        self.edit.setAccessibleName("Command, node, value or item")
-        self.edit.setPlaceholderText("Type what to do or where to go")
+        self.edit.setAccessibleName(tr("Command, node, value or item"))
+        self.edit.setPlaceholderText(tr("Type what to do or where to go"))
         self.edit.setProperty("kind", "bare")
         self.edit.setMaxLength(300)
         self.busy_line = BusyLine()
-        self.empty_label = QLabel("Nothing has these words.")
+        self.empty_label = QLabel(tr("Nothing has these words."))
         self.empty_label.setObjectName("commandEmptyLabel")
         self.empty_label.setProperty("tone", "text3")
         self.empty_label.setContentsMargins(_SIDE, 4, _SIDE, 8)
@@ -333,8 +333,8 @@ class Palette(QFrame):
     def _on_found(self, found: Sequence[Command]) -> None:
         current = self.model.command(self.list.currentIndex())
         was_first = self.list.currentIndex().row() == 0
-        known = {(command.kind, command.key) for command in self._commands}
-        self._found = [command for command in found if (command.kind, command.key) not in known]
+        known = {command.key for command in self._commands}
+        self._found = [command for command in found if command.key not in known]
         self._show_fitting()
         for row in range(0 if was_first else self.model.rowCount()):  # who has walked on stays where they were
             if self.model.command(self.model.index(row)) == current:
@@ -343,7 +343,7 @@ class Palette(QFrame):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if isinstance(error, TinyMemoryError):
-            self.note_label.setText(f"More values could not be read. {news.sentence(error)}")
+            self.note_label.setText(" ".join((tr("More values could not be read."), news.sentence(error))))
             self.note_label.show()
             self.place()
         else:

@@ -23,12 +23,12 @@ from explorer.engines import (
     list_engines,
 )
 from explorer.options import Options
-from explorer.sample import NAME as SAMPLE_NAME
 from explorer.sample import ensure_sample
 from explorer.ui import text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
@@ -114,7 +114,7 @@ class Program:
     async def open_sample(self, *, is_read_only: bool = False) -> None:
         path = await ensure_sample(self._sample)
         settings = EngineSettings(path=str(path), read_only=is_read_only or None)
-        await self._open(Opened(_SAMPLE_KEY, SAMPLE_NAME, "sqlite", settings))
+        await self._open(Opened(_SAMPLE_KEY, tr("Sample memory"), "sqlite", settings))
 
     async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
         path = _absolute(path)
@@ -128,7 +128,7 @@ class Program:
         if saved is None:
             self.has_failed = True
             self.window.show_error(
-                f"There is no saved connection named {text.shown(name)}. Open Connections to see them."
+                tr("There is no saved connection named {name}. Open Connections to see them.", name=text.shown(name))
             )
             return
         found = await asyncio.to_thread(find_credential, saved, self.keys)
@@ -146,10 +146,11 @@ class Program:
 
         The view stays where `opened` is what is open already, opened in another way.
         """
-        if not await self._may_end_jobs("Cancel jobs and open", "Cancel"):
+        if not await self._may_end_jobs(tr("Cancel jobs and open"), tr("Cancel")):
             return False
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
-        opening = f"Open {text.isolate(text.shown(opened.name, 60))}"
+        # Translators: the title of a job: a file, or a connection, is being opened.
+        opening = tr("Open {name}", name=text.isolate(text.shown(opened.name, 60)))
         try:
             with self.window.job_list.if_slow(opening, partial(self.jobs.cancel, "open")):
                 health = await engine.health()
@@ -182,11 +183,14 @@ class Program:
 
     def _say_down(self, opened: Opened, health: EngineHealth) -> None:
         self.has_failed = True
-        reason = text.shown(health.reason or "the engine is down", 600)
-        way_on = " Connections has its settings." if opened.key.startswith(_SAVED_KEY) else ""
-        self.window.show_error(
-            f"{text.shown(opened.name)} cannot be opened: {reason}.{way_on}", retry=lambda: self._start_open(opened)
-        )
+        name = text.shown(opened.name)
+        if health.reason:
+            said = tr("{name} cannot be opened: {reason}.", name=name, reason=text.shown(health.reason, 600))
+        else:
+            said = tr("{name} cannot be opened: the engine is down.", name=name)
+        if opened.key.startswith(_SAVED_KEY):
+            said = " ".join((said, tr("Connections has its settings.")))
+        self.window.show_error(said, retry=lambda: self._start_open(opened))
 
     def _start_open(self, opened: Opened) -> None:
         self.jobs.start("open", self._open(opened), lambda _: None)
@@ -224,7 +228,7 @@ class Program:
             return Choice(key, name, engine.label if engine is not None else engine_id, engine_icon(engine))
 
         choices = [choice(f"{_SAVED_KEY}{saved.name}", saved.name, saved.engine) for saved in self._saved]
-        choices.append(choice(_SAMPLE_KEY, SAMPLE_NAME, "sqlite"))
+        choices.append(choice(_SAMPLE_KEY, tr("Sample memory"), "sqlite"))
         current = self._opened.key if self._opened is not None else ""
         if self._opened is not None and current not in {one.key for one in choices}:
             choices.insert(0, choice(current, self._opened.name, self._opened.engine_id))
@@ -249,9 +253,9 @@ class Program:
         self.jobs.start("open", self._choose_file(), lambda _: None)
 
     async def _choose_file(self) -> None:
-        dialog = QFileDialog(self.window, "Open a memory file", str(Path.home()))
+        dialog = QFileDialog(self.window, tr("Open a memory file"), str(Path.home()))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters(["Memory files (*.db *.sqlite *.sqlite3)", "All files (*)"])
+        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
         if not await ask(dialog) or not dialog.selectedFiles():
             return
         path = Path(dialog.selectedFiles()[0])
@@ -270,7 +274,7 @@ class Program:
 
     def _free_name(self, name: str) -> str:
         taken = {saved.name for saved in self._saved}
-        name = text.shown(name).strip() or "Memory"
+        name = text.shown(name).strip() or tr("Memory")
         number = 2
         free = name
         while free in taken:
@@ -312,15 +316,15 @@ class Program:
 
     async def may_close(self) -> bool:
         """Whether no job runs any more in this window; asks before it cancels those that do."""
-        return await self._may_end_jobs("Cancel jobs and close", "Keep open")
+        return await self._may_end_jobs(tr("Cancel jobs and close"), tr("Keep open"))
 
     async def _may_end_jobs(self, yes: str, no: str) -> bool:
         jobs = self.window.job_list
         running = len(jobs.holding)
         if running and not await confirm(
             self.window,
-            f"{text.counted(running, 'job')} {'is' if running == 1 else 'are'} running",
-            "What is stored by now stays; the rest is left out. An export that is not finished leaves no file.",
+            tr_n("{n} job is running", "{n} jobs are running", running, n=text.number(running)),
+            tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file."),
             yes,
             no,
         ):

@@ -8,8 +8,20 @@ from dataclasses import dataclass
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-WINDOW = "Window"
-VIEW = "View"
+from explorer.ui.i18n import mark, tr
+
+WINDOW = mark("Window")
+# Translators: what is shown; a noun.
+VIEW = mark("View")
+_SEARCH = mark("Search")
+# Translators: the filter; a noun.
+_FILTER = mark("Filter")
+_PLACES = mark("Namespaces and facets")
+_TIME = mark("Time line")
+# Translators: the list of items; a noun.
+_LIST = mark("List")
+_ITEM = mark("Item")
+_PALETTE = mark("Command palette")
 
 
 @dataclass(frozen=True)
@@ -27,69 +39,69 @@ class Key:
 
 # What the panes' own key handlers take; a test reads the handlers and fails where one takes a key that is not here.
 PANE_KEYS: dict[str, tuple[Key, ...]] = {
-    "Search": (
-        Key(("Return",), "Search at once"),
-        Key(("Esc",), "End the search and go back to the list"),
-        Key(("Down",), "To what was found"),
-        Key(("Alt+Down",), "Recent searches"),
+    _SEARCH: (
+        Key(("Return",), mark("Search at once")),
+        Key(("Esc",), mark("End the search and go back to the list")),
+        Key(("Down",), mark("To what was found")),
+        Key(("Alt+Down",), mark("Recent searches")),
     ),
-    "Filter": (
-        Key(("Left", "Right"), "The condition before, or after"),
-        Key(("Up", "Down"), "The same in the list of further conditions"),
-        Key(("Home", "End"), "The first condition, or the last"),
-        Key(("Return",), "Open the facet of the condition"),
-        Key(("Del", "Backspace"), "Remove the condition"),
+    _FILTER: (
+        Key(("Left", "Right"), mark("The condition before, or after")),
+        Key(("Up", "Down"), mark("The same in the list of further conditions")),
+        Key(("Home", "End"), mark("The first condition, or the last")),
+        Key(("Return",), mark("Open the facet of the condition")),
+        Key(("Del", "Backspace"), mark("Remove the condition")),
     ),
-    "Namespaces and facets": (
-        Key(("Up", "Down"), "The row before, or after"),
-        Key(("Left", "Right"), "Close or open what is below"),
-        Key(("*",), "Open all that is below"),
-        Key(("Return",), "Filter by the node or value alone"),
-        Key(("Space",), "Add the value, or take it away"),
-        Key(("Alt+Up", "Alt+Down"), "Move the facet up or down"),
-        Key(("Esc",), "Leave the find box"),
+    _PLACES: (
+        Key(("Up", "Down"), mark("The row before, or after")),
+        Key(("Left", "Right"), mark("Close or open what is below")),
+        Key(("*",), mark("Open all that is below")),
+        Key(("Return",), mark("Filter by the node or value alone")),
+        Key(("Space",), mark("Add the value, or take it away")),
+        Key(("Alt+Up", "Alt+Down"), mark("Move the facet up or down")),
+        Key(("Esc",), mark("Leave the find box")),
     ),
-    "Time line": (
-        Key(("Left", "Right"), "An end of the range a step earlier, or later; with Shift ten"),
-        Key(("Home", "End"), "The end of the range to the first bar, or the last"),
-        Key(("Return",), "Filter by the span"),
-        Key(("Esc",), "Let go, then clear the span"),
+    _TIME: (
+        Key(("Left", "Right"), mark("An end of the range a step earlier, or later; with Shift ten")),
+        Key(("Home", "End"), mark("The end of the range to the first bar, or the last")),
+        Key(("Return",), mark("Filter by the span")),
+        Key(("Esc",), mark("Let go, then clear the span")),
     ),
-    "List": (
-        Key(("Up", "Down"), "The item before, or after; with Shift select"),
-        Key(("PgUp", "PgDown"), "A page up, or down"),
-        Key(("Home", "End"), "The first item, or the last; with Shift select"),
-        Key(("Return",), "Read the item"),
-        Key(("Ctrl+A",), "Select all that match"),
-        Key(("Esc",), "Back from a search to the list"),
+    _LIST: (
+        Key(("Up", "Down"), mark("The item before, or after; with Shift select")),
+        Key(("PgUp", "PgDown"), mark("A page up, or down")),
+        Key(("Home", "End"), mark("The first item, or the last; with Shift select")),
+        Key(("Return",), mark("Read the item")),
+        Key(("Ctrl+A",), mark("Select all that match")),
+        Key(("Esc",), mark("Back from a search to the list")),
     ),
-    "Item": (
-        Key(("Left", "Right"), "Between Read, Raw, Metadata and Why"),
-        Key(("Up", "Down"), "The same; in the find bar the place before, or after"),
-        Key(("Ctrl+C",), "Copy what is marked"),
-        Key(("Ctrl+A",), "Mark all"),
-        Key(("Return",), "In the find bar the next place; with Shift the one before"),
-        Key(("Esc",), "Close the find bar"),
+    _ITEM: (
+        Key(("Left", "Right"), mark("Between Read, Raw, Metadata and Why")),
+        Key(("Up", "Down"), mark("The same; in the find bar the place before, or after")),
+        Key(("Ctrl+C",), mark("Copy what is marked")),
+        Key(("Ctrl+A",), mark("Mark all")),
+        Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
+        Key(("Esc",), mark("Close the find bar")),
     ),
-    "Command palette": (
-        Key(("Up", "Down"), "The line before, or after"),
-        Key(("PgUp", "PgDown"), "A page up, or down"),
-        Key(("Return",), "Do it, or go there"),
-        Key(("Esc",), "Close it"),
+    _PALETTE: (
+        Key(("Up", "Down"), mark("The line before, or after")),
+        Key(("PgUp", "PgDown"), mark("A page up, or down")),
+        Key(("Return",), mark("Do it, or go there")),
+        Key(("Esc",), mark("Close it")),
     ),
 }
 
 
 def areas(window: QWidget) -> list[tuple[str, list[Key]]]:
-    """All keys by the area they belong to: first what works everywhere, then pane by pane."""
+    """All keys by the title of the area they belong to: first what works everywhere, then pane by pane."""
     found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, *PANE_KEYS)}
     for area, keys, words in _of_actions(window):
         entries = found.setdefault(area, [])
         if (key := Key(keys, words)) not in entries:
             entries.append(key)
     for area, own in PANE_KEYS.items():
-        found[area].extend(own)
-    return [(area, keys) for area, keys in found.items() if keys]
+        found[area].extend(Key(one.keys, tr(one.words)) for one in own)
+    return [(tr(area), keys) for area, keys in found.items() if keys]
 
 
 def _of_actions(window: QWidget) -> Iterator[tuple[str, tuple[str, ...], str]]:
@@ -115,10 +127,10 @@ def _pane_of(action: QAction | QShortcut) -> str:
 
 
 _PANES = {
-    "itemViewer": "Item",
-    "viewerHeader": "Item",
-    "itemList": "List",
-    "facetPanel": "Namespaces and facets",
-    "namespacePanel": "Namespaces and facets",
-    "searchBox": "Search",
+    "itemViewer": _ITEM,
+    "viewerHeader": _ITEM,
+    "itemList": _LIST,
+    "facetPanel": _PLACES,
+    "namespacePanel": _PLACES,
+    "searchBox": _SEARCH,
 }

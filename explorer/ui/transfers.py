@@ -33,6 +33,7 @@ from explorer.ui.main_window import MainWindow
 
 _BAD_LINES_SHOWN = 200
 _NAME_CHARS = 40
+_JSON_LINES = "JSON Lines (*.jsonl *.ndjson)"
 
 
 class Transfers:
@@ -81,9 +82,9 @@ class Transfers:
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
 
-    async def _choose(self, title: str, filters: list[str], *, to_save: str = "") -> Path | None:
+    async def _choose(self, title: str, *, to_save: str = "") -> Path | None:
         dialog = QFileDialog(self.window, title, self._folder)
-        dialog.setNameFilters([*filters, tr("All files (*)")])
+        dialog.setNameFilters([_JSON_LINES, tr("All files") + " (*)"])
         if to_save:
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
             dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
@@ -98,9 +99,7 @@ class Transfers:
         return path
 
     async def _import(self, lane: str, engine: MemoryEngine, path: Path | None) -> None:
-        path = path or await self._choose(
-            tr("Import items from a JSON Lines file"), [tr("JSON Lines (*.jsonl *.ndjson)")]
-        )
+        path = path or await self._choose(tr("Import items from a JSON Lines file"))
         if path is None:
             return
         jobs = self.window.job_list
@@ -185,7 +184,7 @@ class Transfers:
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
-        path = await self._choose(title, [tr("JSON Lines (*.jsonl *.ndjson)")], to_save="memory.jsonl")
+        path = await self._choose(title, to_save="memory.jsonl")
         if path is None:
             return None
         await asyncio.to_thread(refuse_memory, path, self.memory_path)

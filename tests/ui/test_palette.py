@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gettext
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from PySide6.QtCore import Qt
@@ -10,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ExploreRequest, MetaFilter, Unavailable
+from explorer.ui import i18n
 from explorer.ui.main_window import MainWindow
 from explorer.ui.matching import best, fit, initials
 from explorer.ui.palette import Command, CommandModel
@@ -187,6 +190,37 @@ async def test_values_that_are_not_on_screen_are_asked_for(qtbot: QtBot, tmp_pat
         assert engine.calls[asked:] == [] or window.trail.current.filter.agent_id == "worker-059"
         await until(lambda: window.is_idle)
         assert window.trail.current.filter.agent_id == "worker-059"
+
+
+async def test_one_value_of_two_facets_is_there_for_both(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    agents = [learning(f"n {n}", agent_id=f"worker-{n:03}") for n in range(60)]
+    engine = await filled([*ITEMS, *agents, learning("x", tags=["worker-059"])])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        open_palette(qtbot, window, "worker-059")
+        await until(lambda: ("worker-059", "Agent") in found(window))
+        assert ("worker-059", "Tag") in found(window)
+
+
+class German(gettext.NullTranslations):
+    WORDS: ClassVar = {
+        "Action": "Aktion",
+        "Keyboard shortcuts": "Tastenkürzel zeigen",
+        "Show panel: facets": "Bereich zeigen: Facetten",
+    }
+
+    def gettext(self, message: str) -> str:
+        return self.WORDS.get(message, message)
+
+
+async def test_actions_go_by_their_names_in_the_language_in_use(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "_words", German())
+    async with opened(qtbot, tmp_path, until) as window:
+        open_palette(qtbot, window, "tz")
+        assert found(window)[0] == ("Tastenkürzel zeigen", "Aktion"), "initials find actions, whatever they are called"
+        window.palette_box.edit.setText("facetten zeigen")
+        assert found(window)[0] == ("Bereich zeigen: Facetten", "Aktion")
 
 
 async def test_an_answer_after_it_was_closed_changes_nothing(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gettext
 import inspect
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.ui import chips, facets, item_view, palette, segments, timeline, toolbar, trees, viewer
+from explorer.ui import chips, facets, i18n, item_view, palette, segments, timeline, toolbar, trees, viewer
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
 from explorer.ui.viewer_parts import find_bar, readers
@@ -82,6 +83,25 @@ async def test_every_action_with_keys_is_in_the_sheet(qtbot: QtBot, tmp_path: Pa
                 assert (key.toString(QKeySequence.SequenceFormat.PortableText), words) in listed, action.text()
         for shortcut in window.findChildren(QShortcut):
             assert (shortcut.key().toString(QKeySequence.SequenceFormat.PortableText), shortcut.whatsThis()) in listed
+
+
+class Marked(gettext.NullTranslations):
+    def gettext(self, message: str) -> str:
+        return f"«{message}»"
+
+
+async def test_it_speaks_the_language_in_use(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "_words", Marked())
+    async with opened(qtbot, tmp_path, until) as window:
+        found = dict(areas(window))
+    assert set(found) >= {"«Window»", "«View»", *(f"«{area}»" for area in PANE_KEYS)}
+    assert all(area.startswith("«") for area in found)
+    window_keys = {one.words for one in found["«Window»"]}
+    assert "«Keyboard shortcuts»" in window_keys
+    for area, own in PANE_KEYS.items():
+        assert {f"«{one.words}»" for one in own} <= {one.words for one in found[f"«{area}»"]}
 
 
 async def test_no_keys_mean_two_things(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

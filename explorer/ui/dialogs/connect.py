@@ -563,7 +563,7 @@ class ConnectDialog(QDialog):
     async def _choose(self) -> None:
         dialog = QFileDialog(self, tr("Choose a memory file, or name a new one"), self.path_edit.text())
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilters([tr("Memory files (*.db *.sqlite *.sqlite3)"), tr("All files (*)")])
+        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
         if await ask(dialog) and dialog.selectedFiles():
             self.path_edit.setText(dialog.selectedFiles()[0])
             self._on_edited("")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
@@ -14,7 +13,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.i18n import tr
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import text_width
 from explorer.ui.shortcuts import Key
@@ -26,7 +27,7 @@ class ShortcutSheet(QDialog):
     def __init__(self, areas: list[tuple[str, list[Key]]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("shortcutSheet")
-        self.setWindowTitle("Keyboard shortcuts")
+        self.setWindowTitle(tr("Keyboard shortcuts"))
         inside = QWidget()
         columns = QHBoxLayout(inside)
         columns.setContentsMargins(24, 16, 24, 16)
@@ -44,23 +45,12 @@ class ShortcutSheet(QDialog):
             columns.addLayout(column, 1)
         self.view = QScrollArea()
         self.view.setObjectName("shortcutView")
-        self.view.setAccessibleName("Keyboard shortcuts")
+        self.view.setAccessibleName(tr("Keyboard shortcuts"))
         self.view.setWidgetResizable(True)
         self.view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the arrows scroll it
         self.view.setWidget(inside)
-        self.close_button = QPushButton("Close")
-        self.close_button.setDefault(True)
-        foot = QFrame()
-        foot.setProperty("surface", "dialogFoot")
-        row = QHBoxLayout(foot)
-        row.setContentsMargins(24, 12, 24, 12)
-        row.addStretch(1)
-        row.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.view, 1)
-        column.addWidget(foot)
+        self.close_button = QPushButton(tr("Close"))
+        put_over_foot(self, self.view, self.close_button)
         self.close_button.clicked.connect(self.accept)
         resize_to_design(self, 760, 620)
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from explorer.ui import text
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.i18n import tr
 from explorer.ui.theme import theme
 from explorer.ui.views import NAME_MOST, SavedViews
 
@@ -29,9 +30,9 @@ class NameDialog(QDialog):
     def __init__(self, views: SavedViews, suggested: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("viewNameDialog")
-        self.setWindowTitle("Save this view")
+        self.setWindowTitle(tr("Save this view"))
         self._views = views
-        title = QLabel("Save this view")
+        title = QLabel(tr("Save this view"))
         title.setProperty("textRole", "dialogTitle")
         self.said_label = QLabel()
         self.said_label.setObjectName("viewSaidLabel")
@@ -40,13 +41,13 @@ class NameDialog(QDialog):
         self.said_label.setProperty("tone", "text2")
         self.name_edit = QLineEdit()
         self.name_edit.setObjectName("viewNameEdit")
-        self.name_edit.setAccessibleName("Name of the view")
-        self.name_edit.setPlaceholderText("Name")
+        self.name_edit.setAccessibleName(tr("Name of the view"))
+        self.name_edit.setPlaceholderText(tr("Name"))
         self.name_edit.setMaxLength(NAME_MOST)
-        self.save_button = QPushButton("Save")
+        self.save_button = QPushButton(tr("Save"))
         self.save_button.setProperty("kind", "primary")
         self.save_button.setDefault(True)
-        cancel = QPushButton("Cancel")
+        cancel = QPushButton(tr("Cancel"))
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         buttons.addWidget(cancel)
@@ -72,11 +73,11 @@ class NameDialog(QDialog):
     def _on_name_edit_text_changed(self) -> None:
         is_taken = self._views.get(self.name) is not None
         self.save_button.setEnabled(bool(self.name))
-        self.save_button.setText("Replace" if is_taken else "Save")
+        self.save_button.setText(tr("Replace") if is_taken else tr("Save"))
         self.said_label.setText(
-            "A view has this name already; the new one takes its place."
+            tr("A view has this name already; the new one takes its place.")
             if is_taken
-            else "It keeps the filter, the search, the columns, the order and the layout."
+            else tr("It keeps the filter, the search, the columns, the order and the layout.")
         )
 
 
@@ -86,32 +87,32 @@ class ViewsDialog(QDialog):
     def __init__(self, views: SavedViews, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("viewsDialog")
-        self.setWindowTitle("Saved views")
+        self.setWindowTitle(tr("Saved views"))
         self._views = views
-        title = QLabel("Saved views")
+        title = QLabel(tr("Saved views"))
         title.setProperty("textRole", "dialogTitle")
         self.list = _List()
         self.list.setObjectName("viewsList")
-        self.list.setAccessibleName("Saved views")
+        self.list.setAccessibleName(tr("Saved views"))
         self.list.setProperty("surface", "card")
         self.list.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
         )
-        self.empty_label = QLabel("None is saved. Save this view is in the same menu.")
+        self.empty_label = QLabel(tr("None is saved. Save this view is in the same menu."))
         self.empty_label.setProperty("tone", "text3")
         self.empty_label.setWordWrap(True)
         self.said_label = QLabel()
         self.said_label.setTextFormat(Qt.TextFormat.PlainText)
         self.said_label.setWordWrap(True)
         self.said_label.setProperty("tone", "caution")
-        self.rename_button = QPushButton("Rename")
+        self.rename_button = QPushButton(tr("Rename"))
         self.rename_button.setObjectName("renameViewButton")
-        self.remove_button = QPushButton("Remove")
+        self.remove_button = QPushButton(tr("Remove"))
         self.remove_button.setObjectName("removeViewButton")
         self.put_back_button = QPushButton()
         self.put_back_button.setObjectName("putBackViewButton")
         self.put_back_button.setProperty("kind", "link")
-        self.close_button = QPushButton("Close")
+        self.close_button = QPushButton(tr("Close"))
         self.close_button.setDefault(True)
         for button in (self.rename_button, self.remove_button, self.put_back_button):
             button.setAutoDefault(False)
@@ -162,7 +163,9 @@ class ViewsDialog(QDialog):
         removed = self._views.removed
         self.put_back_button.setVisible(removed is not None)
         if removed is not None:
-            self.put_back_button.setText(text.label(f"Put back {text.isolate(text.shown(removed.name, 30))}"))
+            self.put_back_button.setText(
+                text.label(tr("Put back {name}", name=text.isolate(text.shown(removed.name, 30))))
+            )
 
     def _on_list_item_changed(self, item: QListWidgetItem) -> None:
         old = item.data(Qt.ItemDataRole.UserRole)
@@ -170,7 +173,7 @@ class ViewsDialog(QDialog):
         if new == text.shown(old):
             return
         is_done = self._views.rename(old, new)
-        self.said_label.setText("" if is_done else "A name must not be blank, nor that of another view.")
+        self.said_label.setText("" if is_done else tr("A name must not be blank, nor that of another view."))
 
     def _on_rename_button_clicked(self) -> None:
         if (item := self.list.currentItem()) is not None:
