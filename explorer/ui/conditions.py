@@ -129,9 +129,10 @@ def below_words(path: str) -> str:
 
 def _reach_words(reach: Reach) -> tuple[str, str]:
     has_parents = reach.inherit and not reach.at.is_root
+    if reach.descendants and has_parents:
+        return tr("namespace at"), tr("{node} and below, with its parents", node=reach.at)
     if reach.descendants:
-        said = tr("{node} and below, with its parents", node=reach.at) if has_parents else ""
-        return tr("namespace at"), said or tr("{node} and below", node=reach.at)
+        return tr("namespace at"), tr("{node} and below", node=reach.at)
     if has_parents:
         return tr("namespace at"), tr("{node} with its parents", node=reach.at)
     return tr("namespace only at"), str(reach.at)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
-from explorer.ui.i18n import tr
+from explorer.ui.i18n import tr_in
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, PATHS, WORDS, Row, RowType, Section
 from explorer.ui.rows import CHEVRON, check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
@@ -180,7 +180,7 @@ class FacetDelegate(QStyledItemDelegate):
     def _paint_columns(self, painter: QPainter, full: QRect) -> None:
         end, right = full.width() - EDGE, Qt.AlignmentFlag.AlignRight
         # Translators: the heads of two narrow columns of numbers: items with what is below a path, and at it alone
-        for words, to in ((tr("All"), end), (tr("Here"), end - COUNT_WIDTH)):
+        for words, to in ((tr_in("column", "All"), end), (tr_in("column", "Here"), end - COUNT_WIDTH)):
             draw_text(painter, self._part(full, to - HERE_WIDTH, to), words, "micro", "text3", right)
 
     def _paint_missing(self, painter: QPainter, full: QRect, section: Section, row: Row) -> None:

@@ -623,10 +623,11 @@ class ItemViewer(QWidget):
 
     def _on_conversation_found(self, origin: Hit, found: Hit | None) -> None:
         if found is None:
-            is_part = origin.kind is ItemKind.CONVERSATION
-            said = tr("No more of this thread is stored.")
-            if not is_part:
-                said = tr("No conversation of this thread is stored.")
+            said = (
+                tr("No more of this thread is stored.")
+                if origin.kind is ItemKind.CONVERSATION
+                else tr("No conversation of this thread is stored.")
+            )
             self.banner.show_note(said, icon="warning")
             return
         self._origin, self._turns = origin, origin.meta.turns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gettext
 import subprocess
 import sys
 import unicodedata
@@ -10,10 +11,21 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from explorer.ui import text
+from explorer.ui import i18n, text
 from explorer.ui.text import MARKS, shown
 
 BERLIN = ZoneInfo("Europe/Berlin")
+
+
+class Spoken(gettext.NullTranslations):
+    """A language of a few messages."""
+
+    def __init__(self, said: dict[str, str]) -> None:
+        super().__init__()
+        self._said = said
+
+    def gettext(self, message: str) -> str:
+        return self._said.get(message, message)
 
 
 def test_no_qt_comes_with_it() -> None:
@@ -177,6 +189,38 @@ def test_when_full_names_the_zone() -> None:
     assert text.when_full(moment, UTC) == "30 Jun 2026, 14:42 UTC"
     west = timezone(-timedelta(hours=3, minutes=30))
     assert text.when_full(moment.replace(second=5), west) == "30 Jun 2026, 11:12:05 UTC−3:30"
+
+
+def test_a_language_orders_a_date_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {
+        "{day} {month} {year}": "{year}年{month}{day}日",
+        "{date}, {time} {zone}": "{date} {time} {zone}",
+        "Jun": "6月",
+    }
+    monkeypatch.setattr(i18n, "_words", Spoken(said))
+    moment = datetime(2026, 6, 30, 14, 42, tzinfo=UTC)
+    assert text.day(moment, BERLIN) == "2026年6月30日"
+    assert text.when_full(moment, UTC) == "2026年6月30日 14:42 UTC"
+
+
+def test_a_language_writes_units_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"{n}\u00a0KB": "{n}千字节", "{n} of {total}": "{total}中的{n}", "{n}\u00a0min {s}\u00a0s": "{n}分{s}秒"}
+    monkeypatch.setattr(i18n, "_words", Spoken(said))
+    assert text.size(48_600) == "48.6千字节"
+    assert text.size_out_of(9_000, 48_600) == "48.6中的9.0千字节"
+    assert text.duration(130) == "2分10秒"
+
+
+def test_a_part_of_a_size() -> None:
+    assert text.size_out_of(9_000, 48_600) == "9.0 of 48.6\u00a0KB"
+    assert text.size_out_of(312, 48_600) == "312\u00a0bytes of 48.6\u00a0KB"
+    assert text.size_out_of(1, 312) == "1 of 312\u00a0bytes"
+
+
+def test_choices_are_joined() -> None:
+    assert text.either([]) == ""
+    assert text.either(["refunds"]) == "refunds"
+    assert text.either(["refunds", "{n}", "tax"]) == "refunds or {n} or tax"
 
 
 def test_utc_for_tooltips() -> None:

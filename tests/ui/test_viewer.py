@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gettext
 import json
 import socket
 import threading
@@ -46,6 +47,7 @@ from explorer.contract import (
     parse_item,
 )
 from explorer.contract.query import Exported
+from explorer.ui import i18n
 from explorer.ui.rows import text_width
 from explorer.ui.theme import theme
 from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, WHY, ItemViewer
@@ -913,6 +915,39 @@ async def test_a_long_learning_and_its_evidence_are_loaded_in_parts(qtbot: QtBot
     await until(lambda: not viewer.jobs.is_busy)
     assert viewer.card.statement.toPlainText().count("word") == 8_000
     assert viewer.card.evidence.toPlainText().count("proof") == 8_000
+    await viewer.aclose()
+
+
+# In another language
+
+
+class Foreign(gettext.NullTranslations):
+    """Says everything in other words."""
+
+    def gettext(self, message: str) -> str:
+        return f"<{message}>"
+
+
+async def test_the_pages_and_the_foot_work_in_any_language(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "_words", Foreign())
+    item = note("line of text\n" * 200_000, mime="text/plain", meta=meta(language="de"))
+    viewer = await opened(qtbot, until, item)
+    assert viewer.segments.button(RAW).text() == "<Raw>"
+    assert values(viewer, viewer.pairs, "language") == ["de"]
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    assert viewer.rest_button.text() == "<Stop>"
+    qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+    await until(lambda: not viewer.jobs.is_busy)
+    assert viewer.rest_button.text() == "<Load the rest>"
+    await choose(viewer, METADATA, until)
+    assert viewer.pages.currentWidget() is viewer.metadata_view
+    assert values(viewer, viewer.metadata, "kind") == ["<document>"]
+    wanted: list[object] = []
+    viewer.filter_wanted.connect(lambda field, value: wanted.append((field, value)))
+    viewer.metadata.buttons("kind")[0].click()
+    assert wanted == [("kinds", ItemKind.DOCUMENT)]
     await viewer.aclose()
 
 

@@ -27,7 +27,7 @@ from explorer.ui.models.facet_rows import (
     value_label,
 )
 from explorer.ui.models.path_tree import ROOT, PathNode, path_tree
-from explorer.ui.text import counted, either, in_quotes, isolate, number, shown, tip
+from explorer.ui.text import counted, either, in_quotes, isolate, number, shown, tip, word
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -605,8 +605,8 @@ class FacetModel(QAbstractItemModel):
                     return [*lines, said]
                 return [*lines, below_words(row.path)]
             case RowType.VALUE:
-                is_empty = is_blank(row.value)
-                name = tr("(empty): a blank value") if is_empty else shown(row.value, TIP_CHARACTERS)
+                value = word(row.value) if section.facet in (Facet.KIND, Facet.SOURCE) else row.value
+                name = tr("(empty): a blank value") if is_blank(value) else shown(value, TIP_CHARACTERS)
                 lines = [isolate(name), self._counted(section, row)]
                 if row.is_chosen and section.is_dead(row):
                     lines.append(tr("It is in the filter, but no item has it under the other conditions."))

@@ -127,7 +127,8 @@ def _one(key: str, text: str | None, field: str = "", *, is_mono: bool = False) 
 
 def _word(key: str, value: StrEnum, field: str = "") -> Pair:
     """A pair for one value of a closed set."""
-    return Pair(key, (Value(value.value, field, value if field else None, drawn=word(value.value)),))
+    said = word(value.value)
+    return Pair(key, (Value(value.value, field, value if field else None, said, drawn=said),))
 
 
 def _node(hit: Hit) -> Pair:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, 
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
 
 from explorer.ui import icons
-from explorer.ui.i18n import tr
+from explorer.ui.i18n import tr, tr_in
 from explorer.ui.icons import IconLabel
 from explorer.ui.text import number, out_of
 
@@ -78,7 +78,7 @@ class FindBar(QFrame):
         if current is None and not total and not self.edit.text():
             words = ""
         elif not total:
-            words = tr("none so far") if is_partial else tr("none")
+            words = tr("none so far") if is_partial else tr_in("places found", "none")
         elif is_partial:
             words = tr("{n} of {total} loaded", n=number((current or 0) + 1), total=number(total))
         else:

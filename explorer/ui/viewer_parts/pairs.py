@@ -46,7 +46,7 @@ class ValueButton(QAbstractButton):
             self.clicked.connect(lambda: self.filter_wanted.emit(value.field, value.value))
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            self.setAccessibleDescription(value.tooltip)
+            self.setAccessibleDescription(value.tooltip if value.tooltip != value.drawn else "")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu_requested)
 

@@ -26,7 +26,7 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.ui.conditions import Condition, conditions, without
-from explorer.ui.i18n import mark, tr, tr_n
+from explorer.ui.i18n import mark, tr, tr_in, tr_n
 from explorer.ui.text import DASH, number, shown, when_full
 
 PAGE = 50
@@ -176,7 +176,8 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
         return Reason(_not_among_hits(answer.looked_at), warnings=warnings, meets=meets)
     lead = tr(_PLACES[question.mode], n=number(answer.place))
     if answer.place > 1:
-        lead = " ".join((lead, tr("What comes before it has a higher score.")))
+        above = tr("What comes before it has a higher score.")
+        lead = f"{lead} {above}"
     parts = parts_of(explained, profile)
     passage, where = _passage(explained)
     return Reason(
@@ -239,10 +240,12 @@ def _not_among_items(looked_at: int | None) -> str:
 def parts_of(explained: ExplainedHit, profile: WeightProfile) -> tuple[Part, ...]:
     """The parts that count, or could have, and their sum."""
     told = explained.breakdown
+    # Translators: of things that are named together, no addresses
+    links = tr_in("part of a score", "Links")
     found = [
         Part(tr("Words"), tr("How much of the query it holds in words"), told.keyword_relevance, profile.keyword),
         Part(tr("Meaning"), tr("How near its meaning is to the query's"), told.vector_similarity, profile.vector),
-        Part(tr("Links"), tr("How it hangs together with what the query names"), told.graph_relevance, profile.graph),
+        Part(links, tr("How it hangs together with what the query names"), told.graph_relevance, profile.graph),
         Part(tr("Episodes"), tr("How it belongs to what was being done"), told.episodic_relevance),
     ]
     found = [part for part in found if part.weight or part.value]
@@ -261,7 +264,7 @@ def _remarks(
             # Translators: each of these comes before its weight, as in "words 0.95"
             (tr("words"), profile.keyword),
             (tr("meaning"), profile.vector),
-            (tr("links"), profile.graph),
+            (tr_in("part of a score", "links"), profile.graph),
             (tr("freshness"), profile.freshness),
         )
         if weight
