@@ -189,7 +189,7 @@ class Program:
         else:
             said = tr("{name} cannot be opened: the engine is down.", name=name)
         if opened.key.startswith(_SAVED_KEY):
-            said = " ".join((said, tr("Connections has its settings.")))
+            said += " " + tr("Connections has its settings.")
         self.window.show_error(said, retry=lambda: self._start_open(opened))
 
     def _start_open(self, opened: Opened) -> None:
