@@ -178,7 +178,9 @@ async def showing(
 
 async def job_called(window: MainWindow, until: Until, title: str) -> Job:
     await until(lambda: any(job.title == title for job in window.job_list.running))
-    return next(job for job in window.job_list.running if job.title == title)
+    job = next(job for job in window.job_list.running if job.title == title)
+    await until(lambda: window.jobs_view.row(job).isVisible())  # its layout shows it in the next turn
+    return job
 
 
 def row_of(window: MainWindow, job: Job) -> JobRow:
