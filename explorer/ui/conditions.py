@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from typing import Any
 
 from explorer.contract import Facet, MetaFilter, Reach, Timestamp, is_blank
@@ -33,6 +34,7 @@ _LISTS = {"kinds": "kind", "sources": "source", "tags_any": "tag"}
 PREFIXES = ("folder", "file_path")
 """Fields whose condition also admits what is below its value."""
 _NOTE_CHARACTERS = 2_000
+_DRAWN_CHARACTERS = 300  # of the values of one condition
 _FACETS = {facet.field: facet for facet in Facet}
 
 
@@ -40,7 +42,8 @@ _FACETS = {facet.field: facet for facet in Facet}
 class Condition:
     """One condition: the filter field it comes from, and its words (`tag is`) and value (`refunds or billing`).
 
-    `note` says what else it admits. `is_dead`: no item has its value under the other conditions.
+    `note` says what else it admits. `is_dead`: no item has its value under the other conditions. `drawn`: where more
+    than one stored value stands in it, the value safe to draw as it is, with each kept to its own direction.
     """
 
     field: str
@@ -48,6 +51,7 @@ class Condition:
     value: str
     note: str = ""
     is_dead: bool = False
+    drawn: str = ""
 
 
 def conditions(
@@ -76,8 +80,11 @@ def conditions(
         if values:
             without_items = [value for value in values if value in gone.get(field, ())]
             is_dead = len(without_items) == len(values)
-            said = [value_words(one) + (" (0)" if one in without_items and not is_dead else "") for one in values]
-            found.append(Condition(field, f"{name} is", " or ".join(said), is_dead=is_dead))
+            faint = [] if is_dead else without_items
+            said = _alternatives(values, faint, str)
+            room = _DRAWN_CHARACTERS // min(len(values), _DRAWN_CHARACTERS // 20)
+            drawn = _alternatives(values, faint, partial(_alone, room))
+            found.append(Condition(field, f"{name} is", said, is_dead=is_dead, drawn=drawn if len(values) > 1 else ""))
     if (window := _window_condition(filter, zone)) is not None:
         found.append(window)
     if query:
@@ -118,6 +125,14 @@ def below_words(path: str) -> str:
     base = text.shown(path.rstrip("/"), _NOTE_CHARACTERS)
     below, neighbour = text.isolate(f"{base}/"), text.isolate(f"{base}-old")
     return f"The filter also matches what is below {below}, but not a neighbour such as {neighbour}."
+
+
+def _alternatives(values: Sequence[str], faint: Collection[str], put: Callable[[str], str]) -> str:
+    return " or ".join(put(value_words(one)) + (" (0)" if one in faint else "") for one in values)
+
+
+def _alone(room: int, stored: str) -> str:
+    return text.isolate(text.shown(stored, room))
 
 
 def _span(first: str, last: str) -> str:

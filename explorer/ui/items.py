@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import (
+    EngineFailure,
     EngineHealth,
     FetchMode,
     FetchRequest,
@@ -1238,11 +1239,15 @@ class ItemList(QWidget):
                     yield hits
         seen = {hit.id for hit in held.values()}
         cursors: set[str] = set()
-        while is_all and cursor is not None and cursor not in cursors:
+        idle_pages = 0
+        while is_all and cursor is not None:
+            if cursor in cursors or idle_pages >= MAX_EMPTY_PAGES:
+                raise EngineFailure("it never came to the end of its list, so that not all could be read")
             cursors.add(cursor)
             page = await engine.list_preview(ListRequest(filter=ask.filter, limit=LIST_PAGE, cursor=cursor))
             fresh = [hit for hit in page.items if hit.id not in seen]
             seen.update(hit.id for hit in fresh)
+            idle_pages = 0 if fresh else idle_pages + 1
             if fresh:
                 yield fresh
             cursor = page.next_cursor
