@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta, timezone
 from typing import Any
 
@@ -136,24 +134,6 @@ def talk(*turns: tuple[str, str], **more: Any) -> Conversation:
 
 def note(body: str, **more: Any) -> Document:
     return Document(body=DocumentBody(text=body), **more)
-
-
-@pytest.fixture
-def listener() -> Iterator[Callable[[], bool]]:
-    """A listening socket; the fixture tells whether anybody has connected, and its port is `.port`."""
-    server = socket.create_server(("127.0.0.1", 0))
-    server.setblocking(False)
-
-    def was_asked() -> bool:
-        try:
-            server.accept()[0].close()
-        except BlockingIOError:
-            return False
-        return True
-
-    was_asked.port = server.getsockname()[1]  # type: ignore[attr-defined]
-    yield was_asked
-    server.close()
 
 
 # What is shown
