@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QModelIndex, QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QMenu, QMessageBox, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -29,15 +30,18 @@ from explorer.contract import (
     ToolCallRef,
     Turn,
 )
+from explorer.engines.sqlite import SqliteEngine
 from explorer.ui.ask import confirm
 from explorer.ui.dialogs.views import ViewsDialog
 from explorer.ui.job_list import State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.facet_rows import RowType
+from explorer.ui.models.item_model import Column
 from explorer.ui.viewer import METADATA, RAW, READ, WHY
 from tests.conftest import Until
-from tests.fakes import FakeEngine, filled
-from tests.ui.test_main_window import opened
+from tests.fakes import FakeEngine, filled, learning
+from tests.ui.test_main_window import opened, texts
 
 
 def hostile(port: int) -> str:
@@ -211,3 +215,65 @@ async def test_what_looks_like_markup_is_text_in_questions_and_news(
         await jobs.aclose()
         window.job_list.end(job, State.DONE, text)
     assert not listener()
+
+
+async def test_controls_are_seen_and_found_and_no_drawn_text_is_an_identity(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    """Two items that are drawn alike, and whose tags are, stay two."""
+    nul, drawn_alike = "before\0after \x1f\x07\x1b[31m", "before⟦NUL⟧after ⟦US⟧⟦BEL⟧⟦ESC⟧[31m"
+    engine = SqliteEngine(tmp_path / "a.db", embedder=None)
+    await engine.store_many([learning(nul, tags=["t\0ag"]), learning(drawn_alike, tags=["t⟦NUL⟧ag"]), learning("x")])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        model = window.items.model
+        window.items.set_column_shown(Column.LENGTH, True)
+        lengths = {}
+        for row in range(3):
+            window.items.view.selectRow(row)
+            await until(lambda: window.is_idle)
+            hit = model.hit(row)
+            assert window.viewer.full_text() == hit.text
+            assert window.viewer.hit is not None
+            assert window.viewer.hit.id == hit.id
+            lengths[hit.text] = model.index(row, Column.LENGTH).data()
+            if hit.text == nul:
+                assert model.index(row, Column.TEXT).data() == drawn_alike
+        assert lengths == {nul: str(len(nul)), drawn_alike: str(len(drawn_alike)), "x": "1"}
+
+        for tag, text in (("t\0ag", nul), ("t⟦NUL⟧ag", drawn_alike)):
+            index = window.facets.model.row_index(Facet.TAG, RowType.VALUE, tag)
+            window.facets.tree.setCurrentIndex(index)
+            qtbot.keyClick(window.facets.tree, Qt.Key.Key_Return)
+            await until(lambda: window.is_idle)
+            assert texts(window) == {text}
+            window.items.view.selectRow(0)
+            qtbot.keyClick(window.items.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+            await until(lambda: window.is_idle)
+            assert QGuiApplication.clipboard().text() == text
+            window.go_to_filter(MetaFilter())
+            await until(lambda: window.is_idle)
+
+        edit = window.search_box.search_edit
+        qtbot.keyClicks(edit, "after")
+        await until(lambda: window.is_idle and window.trail.current.query == "after")
+        assert texts(window) == {nul, drawn_alike}
+
+
+async def test_text_of_either_direction_stays_within_its_own_part(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    arabic, hebrew, override = "المسار /home/u/x", "שלום", "a\u202egnp.exe"
+    engine = await filled([learning(arabic, tags=[hebrew, override]), learning("two", tags=[hebrew])])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        await filtered(window, until, MetaFilter(tags_any=[hebrew, override], agent_id=hebrew))
+        agent, tags = window.chip_bar.chips()
+        assert agent.dead
+        assert tags.drawn == f"\u2068{hebrew}\u2069 or \u2068a⟦RLO⟧gnp.exe\u2069"
+        for index in cells(window.facets.model):
+            said = f"{index.data()} {index.data(Qt.ItemDataRole.ToolTipRole)}"
+            assert "\u202e" not in said
+        window.show_exception(EngineFailure(f"{override} {hebrew}"))
+        assert "\u202e" not in window.error_banner.sentence
+        await filtered(window, until, MetaFilter())
+        window.items.select_id(learning(arabic, tags=[hebrew, override]).fingerprint())
+        await until(lambda: window.is_idle)
+        assert window.viewer.full_text() == arabic
+        assert not window.grab().isNull()
