@@ -489,6 +489,43 @@ async def test_until_the_item_is_here_its_hit_is_read(qtbot: QtBot, until: Until
     await viewer.aclose()
 
 
+class Named(FakeEngine):
+    """Holds one item under an id of its own choice; another engine's answer comes to every id."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__()
+        self.id = ItemId(id)
+        self.answers_with = self.id
+
+    async def get_items(self, req: GetRequest) -> list[Exported]:
+        await self._pass("get_items", req)
+        return [Exported(id=self.answers_with, item=note("the item itself"))]
+
+    async def get(self, req: GetRequest) -> list[Hit]:
+        await self._pass("get", req)
+        return [Hit.of_item(self.answers_with, note("the item itself"))]
+
+
+@pytest.mark.parametrize("id", ["openclaw:main:9119", "a/b", "ABC#1", "x?y", "%2F", ".", "..", " a ", "a\0b"])
+async def test_any_id_is_asked_for_as_it_is_and_only_its_own_answer_is_shown(
+    qtbot: QtBot, until: Until, id: str
+) -> None:
+    engine = Named(id)
+    viewer = built(qtbot, engine)
+    await shown(viewer, Hit.of_item(engine.id, note("the start")), until)
+    assert [req.ids for req in engine.requests("get_items")] == [[id]]
+    assert viewer.full_text() == "the item itself"
+    await choose(viewer, METADATA, until)
+    (copied,) = viewer.metadata.buttons("id")
+    assert copied.value.text == id
+    engine.answers_with = ItemId("another")
+    viewer.show_hit(None)
+    await shown(viewer, Hit.of_item(engine.id, note("the start")), until)
+    assert viewer.full_text() == "the start"
+    assert "no longer stored" in viewer.banner.sentence
+    await viewer.aclose()
+
+
 async def test_an_item_that_is_gone_stays_readable(qtbot: QtBot, until: Until) -> None:
     engine = FakeEngine()
     hit = await hit_of(engine, talk(("user", "still here")))
