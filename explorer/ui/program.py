@@ -19,6 +19,7 @@ from explorer.engines import (
     KeyStore,
     SavedConnection,
     build_engine,
+    file_settings,
     find_credential,
     list_engines,
 )
@@ -118,7 +119,7 @@ class Program:
 
     async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
         path = _absolute(path)
-        settings = EngineSettings(path=str(path), read_only=is_read_only or None)
+        settings = file_settings(path, read_only=is_read_only or None)
         await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
 
     async def open_saved(self, name: str) -> None:

@@ -163,6 +163,15 @@ async def test_a_file_of_any_name_is_opened_and_locked(qtbot: QtBot, tmp_path: P
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".db"] == [path.name]
 
 
+async def test_a_name_that_is_no_text_is_said(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = tmp_path / "m\udcfe.db"  # as a command line gives a name of other bytes
+    async with running(qtbot, tmp_path) as program:
+        program.jobs.start("open", program.start(Options(open_path=path)), lambda _: None)
+        await until(lambda: program.window.error_banner.sentence)
+        said = "the path of the database is not Unicode text; rename the file"
+        assert program.window.error_banner.sentence == f"It cannot be opened as it is set: {said}."
+
+
 async def test_a_file_that_another_program_holds_can_be_tried_again(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
