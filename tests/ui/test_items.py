@@ -599,6 +599,19 @@ async def test_a_capped_count_is_never_a_total_and_can_be_finished(qtbot: QtBot,
     await items.aclose()
 
 
+async def test_what_is_stored_is_no_total_where_counting_it_stopped(qtbot: QtBot, until: Until) -> None:
+    engine = await many(3, tags=["a"])
+    engine.pages[Facet.KIND] = page_of(Facet.KIND, {"learning": 50_000}, truncated=True)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(tags_any=["a"]), conditions=[TAG])
+    await settled(items, until)
+    assert (count(items), aside(items)) == ("3 items", "of 50 000+ stored")
+    items.show_filter(MetaFilter(tags_any=["a"], kinds=[ItemKind.DOCUMENT]), conditions=[KIND, TAG])
+    await settled(items, until)
+    assert state_words(items)[1] == "Without the kind there are 50 000+ items. Without the tag there are 50 000+ items."
+    await items.aclose()
+
+
 async def test_counting_all_can_be_stopped(qtbot: QtBot, until: Until) -> None:
     engine = await many(250)
     engine.pages[Facet.KIND] = ExplorePage(

@@ -139,6 +139,25 @@ async def test_rows_in_between_are_read_when_looked_at(qtbot: QtBot, tmp_path: P
         assert items.model.held_count <= 3 * SPAN_PAGE
 
 
+async def test_a_filter_chosen_far_down_is_shown_from_its_top(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        await engine.store_many([learning(f"few {at:02}", tags=["few"]) for at in range(21)])
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await settled(items, until)
+        items.show_filter(MetaFilter(tags_any=["few"]))
+        await settled(items, until)
+        assert engine.spans[-1].offset == 0
+        assert items.model.rowCount() == 21
+        assert items.view.verticalScrollBar().value() == 0
+        assert None not in seen(items)
+        items.show_filter(MetaFilter(agent_id="agent-1"))
+        await settled(items, until)
+        assert items.model.rowCount() == 500
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await settled(items, until)
+        assert seen(items)[-1] == "item 1"
+
+
 async def test_no_more_than_some_pages_are_held(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
