@@ -712,16 +712,19 @@ class ItemList(QWidget):
 
         def on_rows(span: Span) -> None:
             if listing is self._listing:
-                self._on_rows(span, wanted.start)
+                self._on_rows(span, wanted)
 
         self.jobs.start("rows", engine.list_span(req), on_rows)
 
-    def _on_rows(self, span: Span, first: int) -> None:
+    def _on_rows(self, span: Span, wanted: range) -> None:
         self.busy_line.set_busy(False)
         if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
             self.refresh()
             return
-        self.model.put_span(span, first)
+        self.model.put_span(span, wanted.start)
+        if len(span.items) < len(wanted):  # asked again by itself, it would be asked without end
+            self._on_jobs_failed("rows", EngineFailure("it did not give all rows that it says there are"))
+            return
         self._kinds_timer.start()
         if self._waits_for_current:
             self._on_current_row_changed(self.view.currentIndex())

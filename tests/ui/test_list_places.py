@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -44,6 +45,8 @@ class Watched(SqliteEngine):
         super().__init__(path, embedder=None)
         self.spans: list[SpanRequest] = []
         self.error: Exception | None = None
+        self.most = 1_000
+        """As many rows are given of a span, whatever is asked for."""
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -52,7 +55,8 @@ class Watched(SqliteEngine):
         await self.gate.wait()
         if self.error is not None:
             raise self.error
-        return await super().list_span(req)
+        span = await super().list_span(req)
+        return span.model_copy(update={"items": span.items[: self.most]})
 
 
 def moment(n: int) -> Timestamp:
@@ -182,6 +186,27 @@ async def test_rows_that_fail_are_asked_again_only_by_retry(qtbot: QtBot, tmp_pa
         assert len(engine.spans) == asked
         engine.error = None
         items.banner.findChild(type(items.load_more_button), "bannerActionButton").click()
+        await settled(items, until)
+        assert seen(items)[-1] == "item 0"
+
+
+@pytest.mark.parametrize("most", [0, 30])
+async def test_rows_that_the_engine_withholds_are_not_asked_for_without_end(
+    qtbot: QtBot, tmp_path: Path, until: Until, most: int
+) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        engine.most = most
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await until(lambda: items.banner.sentence and not items.jobs.is_busy)
+        assert items.banner.sentence == "The engine failed: it did not give all rows that it says there are."
+        asked = len(engine.spans)
+        items.view.scrollToTop()
+        items.view.scrollToBottom()
+        await until(lambda: not items.jobs.is_busy)
+        assert len(engine.spans) == asked == 2
+        engine.most = 1_000
+        retry = items.banner.findChild(QPushButton, "bannerActionButton")
+        qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
         await settled(items, until)
         assert seen(items)[-1] == "item 0"
 
