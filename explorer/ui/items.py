@@ -79,6 +79,7 @@ FETCH_PAGE = 50
 COUNT_PAGE = 1_000
 MAX_KEPT_SELECTED = 500
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
+MAX_FORGOTTEN = 3  # listings in a row, before the engine is not asked by itself any more
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
@@ -146,6 +147,7 @@ class ItemList(QWidget):
         self._waits_for_current = False
         self._has_rows_failed = False
         self._rows_asked = range(0)
+        self._times_forgotten = 0  # in a row
         self._order = ListOrder()
         self._notes: tuple[str, ...] = ()
         self._is_all_selected = False
@@ -719,8 +721,14 @@ class ItemList(QWidget):
     def _on_rows(self, span: Span, wanted: range) -> None:
         self.busy_line.set_busy(False)
         if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
-            self.refresh()
+            self._times_forgotten += 1
+            if self._times_forgotten > MAX_FORGOTTEN:
+                self._times_forgotten = 0
+                self._on_jobs_failed("rows", EngineFailure("it forgets each list before it can be read on"))
+            else:
+                self.refresh()
             return
+        self._times_forgotten = 0
         self.model.put_span(span, wanted.start)
         if len(span.items) < len(wanted):  # asked again by itself, it would be asked without end
             self._on_jobs_failed("rows", EngineFailure("it did not give all rows that it says there are"))

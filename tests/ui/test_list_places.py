@@ -47,6 +47,7 @@ class Watched(SqliteEngine):
         self.error: Exception | None = None
         self.most = 1_000
         """As many rows are given of a span, whatever is asked for."""
+        self.forgets = False
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -56,6 +57,8 @@ class Watched(SqliteEngine):
         if self.error is not None:
             raise self.error
         span = await super().list_span(req)
+        if self.forgets:
+            span = span.model_copy(update={"listing": str(len(self.spans))})
         return span.model_copy(update={"items": span.items[: self.most]})
 
 
@@ -316,6 +319,23 @@ async def test_a_listing_that_the_engine_forgot_is_read_anew(qtbot: QtBot, tmp_p
         await settled(items, until)
         assert items.model.rowCount() == 1_001
         assert None not in seen(items)
+
+
+async def test_an_engine_that_forgets_each_listing_is_not_asked_without_end(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        engine.forgets = True
+        items.view.scrollTo(items.model.index(SPAN_PAGE - 2, Column.TEXT), items.view.ScrollHint.PositionAtTop)
+        await until(lambda: items.banner.sentence)
+        await until(lambda: not items.jobs.is_busy)
+        assert items.banner.sentence == "The engine failed: it forgets each list before it can be read on."
+        assert len(engine.spans) < 12
+        engine.forgets = False
+        items.refresh()
+        await settled(items, until)
+        assert None not in seen(items)
+        assert items.banner.sentence == ""
 
 
 async def test_leaving_a_search_returns_to_the_list_where_it_was(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
