@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
@@ -41,6 +43,7 @@ class Transfers:
         self.window = window
         self.memory_path: str | None = None
         """The file that is open, which no export may replace."""
+        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._folder = str(Path.home())
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
@@ -183,6 +186,9 @@ class Transfers:
             return None
         return path
 
+    def _open_folder(self, folder: Path) -> None:
+        self.open_url(QUrl.fromLocalFile(str(folder)))
+
     async def _write(
         self,
         lane: str,
@@ -216,7 +222,7 @@ class Transfers:
             said += f" {text.counted(len(incomplete), 'item')} held only in part and left out."
             self.window.show_error(said, "\n".join(incomplete))
         else:
-            self.window.error_banner.show_note(said)
+            self.window.error_banner.show_note(said, "Open folder", partial(self._open_folder, path.parent))
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -21,6 +21,7 @@ from explorer.contract import ItemKind, MetaFilter, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
+from explorer.ui import text
 from explorer.ui.app import Program
 from explorer.ui.main_window import MainWindow
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
@@ -234,7 +235,15 @@ async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: P
         await choose(qtbot, until, program.window.export_action, out)
         await until(lambda: is_idle(program) and out.exists())
         assert sorted(out.read_text().splitlines()) == sorted(dump_item(learning(text)) for text in ("one", "two"))
-        assert str(out) in program.window.error_banner.sentence
+        size = text.size(out.stat().st_size)
+        assert program.window.error_banner.sentence == f"2 items, {size}, in {out}."
+        went: list[QUrl] = []
+        program.transfers.open_url = went.append
+        opens = program.window.error_banner.findChild(QPushButton, "bannerActionButton")
+        assert opens is not None
+        assert opens.text() == "Open folder"
+        qtbot.mouseClick(opens, Qt.MouseButton.LeftButton)
+        assert [url.toLocalFile() for url in went] == [str(tmp_path)]
 
 
 async def test_what_is_selected_can_be_exported(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
