@@ -36,6 +36,7 @@ _BACK = {_STAND_IN + at: char for at, char in enumerate(_HIDDEN)}
 _LOOKALIKES = dict.fromkeys(_BACK, "\ufffd")
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*[^`\n]*$")
 _DEEP = re.compile(rf"^(?:[ \t]*>){{{MAX_DEPTH}}}|^ {{{MAX_DEPTH * 4}}}[ ]*[-*+\d]", re.MULTILINE)
+_LINE_END = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")  # looked for once in a run of blanks, not from each of them on
 _SEPARATED = re.compile(r"\n[ \t]*\n")
 _ITEM = re.compile(r"( *)([-*+]|\d{1,9}[.)])(?: +(.*)|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
@@ -123,7 +124,10 @@ def is_too_intricate(source: str) -> bool:
 
 
 def blocks(source: str) -> list[Block]:
-    """`source` as blocks in order of reading. Raises RecursionError for nesting that the library cannot follow."""
+    """`source` as blocks in order of reading.
+
+    Raises RecursionError for nesting that the library cannot follow, ValueError for a number of thousands of digits.
+    """
     fences = _Fences()
     md = Markdown(extensions=[TableExtension(), SaneListExtension()], output_format="xhtml")
     md.preprocessors.deregister("html_block")
@@ -370,7 +374,7 @@ def _styled(element: Element, style: Span) -> Span:
 def _span(text: str, style: Span) -> Span:
     if style.code:
         return replace(style, text=_code_text(text))
-    return replace(style, text=_plain(re.sub(r"[ \t]*\n[ \t]*", " ", text)))
+    return replace(style, text=_plain(_LINE_END.sub(" ", text)))
 
 
 def _plain(text: str) -> str:

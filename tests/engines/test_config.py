@@ -72,7 +72,7 @@ def test_path_may_be_a_path_object(tmp_path: Path) -> None:
 
 
 def test_a_file_is_opened_by_a_name_that_is_text() -> None:
-    assert file_settings(Path("/a/b.db"), read_only=True) == EngineSettings(path="/a/b.db", read_only=True)
+    assert file_settings(Path("/a/b.db"), read_only=True) == EngineSettings(path=str(Path("/a/b.db")), read_only=True)
     assert file_settings(None) == EngineSettings()
     with pytest.raises(ConfigError, match="not Unicode text; rename the file"):
         file_settings("/a/m\udcfe.db")

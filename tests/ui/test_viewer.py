@@ -920,6 +920,25 @@ async def test_markdown_that_would_take_for_ever_is_plain_text(qtbot: QtBot, unt
         await viewer.aclose()
 
 
+async def test_markdown_with_long_runs_of_blanks_is_read_as_such(qtbot: QtBot, until: Until) -> None:
+    """As tables of some programs have them; each run was once looked through from every blank in it on."""
+    body = f"# Head\n\nleft{chr(9) * 15_900}right\n\nleft{' ' * 15_900}right\n\n"
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    assert viewer.pages.currentWidget() is viewer.read_view, "in good time"
+    assert page_text(viewer).startswith("Head\n")
+    assert "right" in page_text(viewer)
+    await viewer.aclose()
+
+
+@pytest.mark.parametrize("body", [f"{'1' * 5_000}. item", f"an entity &#{'1' * 5_000}; here"])
+async def test_markdown_with_a_number_beyond_all_limits_is_plain_text(qtbot: QtBot, until: Until, body: str) -> None:
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    assert viewer.pages.currentWidget() is viewer.plain_view
+    assert page_text(viewer).replace("\n", "") == body
+    assert viewer.banner.sentence == ""
+    await viewer.aclose()
+
+
 async def test_a_long_learning_and_its_evidence_are_loaded_in_parts(qtbot: QtBot, until: Until) -> None:
     item = Learning(
         text="word " * 8_000, kind=LearningKind.FACT, confidence=0.5, evidence="proof " * 8_000, meta=meta()
