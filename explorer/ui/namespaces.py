@@ -25,6 +25,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
 from explorer.ui.scans import further
+from explorer.ui.text import counted, number
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
@@ -222,6 +223,7 @@ class NamespacePanel(QWidget):
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
         self._must_reveal = False  # the node of a new filter, once it has a row
+        self._note = ""  # said last of where counting stopped
 
         self.head = PaneHead(tr("Namespaces"))
         self.reach_box = ReachBox()
@@ -292,6 +294,7 @@ class NamespacePanel(QWidget):
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
         self._counts_all, self.counted_items = False, (0, False)
+        self._note = ""
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -331,7 +334,9 @@ class NamespacePanel(QWidget):
         self.jobs.stop()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
-        self.banner.show_note(tr("Counting was stopped."), tr("Count again"), self.refresh)
+        self._note = ""
+        again = self.count_all if self.counted_items[1] else self.refresh
+        self.banner.show_note(tr("Counting was stopped."), tr("Count again"), again)
 
     async def aclose(self) -> None:
         """End what is running."""
@@ -358,7 +363,6 @@ class NamespacePanel(QWidget):
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
         self.counted_items = page.total, page.truncated
-        self.banner.clear()
         self._fit_columns()
         self._mark()
         self._reveal()
@@ -366,9 +370,31 @@ class NamespacePanel(QWidget):
         if self._counts_all:
             self.scan_limit = further(self.scan_limit)
             self._count(known=True)
+            self._say_counting_all()
+        else:
+            self._say_stopped(page)
+
+    def _say_counting_all(self) -> None:
+        said = tr("Counting everything, {items} so far…", items=counted(self.counted_items[0], "item"))
+        self._note = ""
+        self.banner.show_note(said, tr("Cancel"), self.cancel_counting)
+
+    def _say_stopped(self, page: ExplorePage) -> None:
+        """Say where counting stopped, if it did: nodes that it did not reach have no row."""
+        said = tr("Counted {n} of more items", n=number(page.total)) if page.truncated else ""
+        if said and said == self._note:
+            return  # it is still there, or has been dismissed
+        self._note = said
+        if not said:
+            self.banner.clear()
+        elif self.scan_limit < MAX_SCAN:
+            self.banner.show_note(said, tr("Count all"), self.count_all)
+        else:
+            self.banner.show_note(said)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self._counts_all = False
+        self._note = ""
         self.model.set_stale()
         self.banner.show_failure(error, self.refresh)
 

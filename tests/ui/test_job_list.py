@@ -25,6 +25,12 @@ from tests.ui.test_app import choose
 from tests.ui.test_main_window import ITEMS
 
 
+@pytest.fixture(autouse=True)
+def _only_what_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine what is read would be a job here and there: of reads only where a test says so."""
+    monkeypatch.setattr(job_list, "APPEARS_S", 60.0)
+
+
 class SlowStore(FakeEngine):
     """One whose writes wait at the gate too."""
 
