@@ -363,7 +363,7 @@ class FacetPanel(QWidget):
         self.model.end_counting()
         if any(self._is_open(facet) and self.model.section(facet).page is None for facet in self.model.facets):
             self._note = ""
-            self.banner.show_note(tr("Counting was stopped."), tr("Count again"), self.refresh)
+            self.banner.show_note(tr("Counting stopped."), tr("Count again"), self.refresh)
         else:
             self._say_stopped()
 

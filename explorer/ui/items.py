@@ -335,7 +335,7 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
-        self._current_id = self._current_place = self._left = self._goes_to = None
+        self._current_id = self._current_place = self._left = self._goes_to = self._stopped_at = None
         self._notes = ()
         self.model.has_whole_texts = engine is None or type(engine).list_preview is MemoryEngine.list_preview
         self.banner.clear()

@@ -336,7 +336,7 @@ class NamespacePanel(QWidget):
         self.scan_limit = DEFAULT_SCAN
         self._note = ""
         again = self.count_all if self.counted_items[1] else self.refresh
-        self.banner.show_note(tr("Counting was stopped."), tr("Count again"), again)
+        self.banner.show_note(tr("Counting stopped."), tr("Count again"), again)
 
     async def aclose(self) -> None:
         """End what is running."""

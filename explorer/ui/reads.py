@@ -56,7 +56,8 @@ def of_namespaces(window: MainWindow) -> Reads:
     panel = window.namespaces
 
     def nodes() -> Progress:
-        return counted(len(panel.names()), "node"), None
+        is_running = panel.jobs.is_running("counts")  # those that are there are of before
+        return "" if is_running else counted(len(panel.names()), "node"), None
 
     def items() -> Progress:
         return _scanned(window, *panel.counted_items)
@@ -87,11 +88,15 @@ def of_facets(window: MainWindow) -> Reads:
 def of_timeline(window: MainWindow) -> Reads:
     view = window.timeline
 
+    def once() -> Progress:
+        is_running = view.jobs.is_running("histogram")  # what is there is of before
+        return "" if is_running else counted(view.counted_items[0], "item", view.counted_items[1]), None
+
     def items() -> Progress:
         return _scanned(window, *view.counted_items)
 
     return {
-        "histogram": Read(tr("Counting over time"), view.cancel_counting, items),
+        "histogram": Read(tr("Counting over time"), view.cancel_counting, once),
         "everything": Read(tr("Counting everything over time"), view.cancel_counting, items, holds_window=True),
     }
 

@@ -16,7 +16,17 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import explorer.ui
-from explorer.contract import Document, DocumentBody, ExportPage, ListRequest, MemoryMeta, MetaFilter, StoreItem
+from explorer.contract import (
+    Document,
+    DocumentBody,
+    ExportPage,
+    Histogram,
+    HistogramRequest,
+    ListRequest,
+    MemoryMeta,
+    MetaFilter,
+    StoreItem,
+)
 from explorer.engines import ConnectionStore, KeyStore
 from explorer.transfer import CopyForm
 from explorer.ui import job_list, reads
@@ -30,6 +40,8 @@ from tests.conftest import Until
 from tests.fakes import FakeEngine, Gate, filled, learning
 from tests.ui.test_app import choose, dialog_of
 from tests.ui.test_job_list import SlowStore, lines_of, press, question, titles
+from tests.ui.test_list_places import Watched
+from tests.ui.test_main_window import opened
 
 UI = Path(explorer.ui.__file__).parent
 NARROW = "\u202f"
@@ -139,7 +151,11 @@ async def test_a_lane_that_has_no_name_is_a_job_all_the_same(
 
 
 class Slow(SlowStore):
-    """One whose exports wait at the gate too."""
+    """One whose exports and time line wait at the gate too."""
+
+    async def histogram(self, req: HistogramRequest) -> Histogram:
+        await self._pass("histogram", req)
+        return await super().histogram(req)
 
     async def export(self, req: ListRequest) -> ExportPage:
         await self._pass("export", req)
@@ -225,7 +241,7 @@ async def test_the_row_of_a_job_cancels_it(
         assert not row.cancel_button.isVisible()
         assert not row.busy_line.isVisible()
         assert gate.waiting == 0
-        assert window.namespaces.banner.sentence == "Counting was stopped."
+        assert window.namespaces.banner.sentence == "Counting stopped."
         gate.open()
         window.namespaces.banner.findChild(QPushButton, "bannerActionButton").click()
         await until(lambda: window.namespaces.banner.sentence == "")
@@ -292,6 +308,119 @@ async def test_what_the_panels_read_is_a_job(
         assert not job.holds_window, "a read is no reason to keep the window"
         press_cancel(qtbot, window, job)
         await until(lambda: job.state is State.CANCELLED)
+        gate.open()
+
+
+async def test_what_is_stored_in_all_is_counted_as_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gate = engine.hold("explore", lambda req: req.filter.is_empty())
+        window.refresh()
+        window.go_to_filter(MetaFilter(tags_any=["all"]))
+        await until(lambda: gate.waiting and not window.items.jobs.is_running("count"))
+        job = await job_called(window, until, "Counting the items")
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        assert window.items.count_label.text() == "450 items", "which was counted before"
+        gate.open()
+
+
+async def test_looking_for_the_row_of_an_item_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    engine = Watched(tmp_path / "a.db")
+    receipts = []
+    for start in range(0, 300, 100):
+        receipts += await engine.store_many([learning(f"item {at:03}") for at in range(start, start + 100)])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        engine.gate.clear()
+        window.show_jobs()
+        held = {hit.id for hit in window.items.model.held_rows().values()}
+        window.items.select_id(next(each.id for each in receipts if each.id not in held))
+        job = await job_called(window, until, "Looking for the row of an item")
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        engine.gate.set()
+
+
+async def test_counting_over_time_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
+        view = window.timeline
+        gate = engine.hold("histogram")
+        view.show_filter(MetaFilter(tags_any=["all"]))
+        job = await job_called(window, until, "Counting over time")
+        assert bar_of(window, job) is None
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        gate.open()
+        view.scan_limit = 10
+        view.show_filter(MetaFilter())
+        view.scan_limit = 10
+        view.refresh()
+        await until(lambda: view.counted_items == (10, True))
+        further = engine.hold("histogram", lambda req: req.scan_limit > 40)
+        view.count_all_button.click()
+        await until(lambda: further.waiting)
+        job = await job_called(window, until, "Counting everything over time")
+        await until(lambda: said(job) == "40+ items")
+        assert job.part == 0.4
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        assert view.counted_items == (40, True), "what was counted stays"
+        assert view.count_all_button.text() == "Count further"
+        further.open()
+
+
+async def test_a_time_line_that_was_never_counted_says_why(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=3) as (window, engine):
+        gate = engine.hold("histogram")
+        window.show_engine(engine, "again", is_read_only=False, can_lock=False)
+        job = await job_called(window, until, "Counting over time")
+        job.stop()
+        await until(lambda: job.state is State.CANCELLED)
+        assert window.timeline.words == "Not counted over time. Counting was stopped."
+        gate.open()
+        window.refresh()
+        await until(lambda: window.timeline.words == "No item has a date")
+        await until(lambda: window.is_idle)
+
+
+async def test_facets_that_were_never_counted_say_why(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=3) as (window, engine):
+        gate = engine.hold("explore_many")
+        window.show_engine(engine, "again", is_read_only=False, can_lock=False)
+        job = await job_called(window, until, "Counting the facets")
+        job.stop()
+        await until(lambda: job.state is State.CANCELLED)
+        banner = window.facets.banner
+        assert banner.sentence == "Counting stopped."
+        gate.open()
+        qtbot.mouseClick(banner.findChild(QPushButton, "bannerActionButton"), Qt.MouseButton.LeftButton)
+        await until(lambda: banner.sentence == "" and window.facets.counted_items == (3, False))
+        await until(lambda: window.is_idle)
+
+
+async def test_what_an_export_needs_to_know_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        window.items.select_all()
+        first = engine.hold("list_preview")
+        window.items.export_button.click()
+        window.export_selected_wanted.emit()
+        gate = engine.hold("explore")
+        job = await job_called(window, until, "Preparing the export")
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        first.open()
         gate.open()
 
 
@@ -643,6 +772,27 @@ async def test_closing_names_what_was_begun_and_not_what_is_only_read(
         assert question() is None, "a mere read goes with the window"
         for gate in gates:
             gate.open()
+
+
+async def test_closing_all_the_same_ends_what_was_begun(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
+        window.facets.scan_limit = 10
+        window.facets.refresh()
+        await until(lambda: window.is_idle)
+        gate = engine.hold("explore_many")
+        window.facets.count_all_action.trigger()
+        job = await job_called(window, until, "Counting everything")
+        window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        assert box.informativeText().startswith("Counting everything\n")
+        press(box, "Cancel jobs and close")
+        await until(window.property("test program").closing.is_set)
+        assert job.state is State.CANCELLED
+        gate.open()
 
 
 async def test_of_many_jobs_the_question_names_the_first(
