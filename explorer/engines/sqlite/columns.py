@@ -28,6 +28,10 @@ Mask = npt.NDArray[np.bool_]
 _Chosen = tuple[Rows, Mask]
 """Some rows, ascending, and the mask that has just them."""
 
+_WORKING = 32
+"""Bytes a row that a search or a count of facets works in."""
+_MOST_KEPT = (1 << 25) - (1 << 13)
+"""Bytes of the largest piece that is kept by glibc, with its head."""
 _LINE = 64
 """Bytes at multiples of which columns begin."""
 _PIECE = 1 << 16
@@ -103,6 +107,9 @@ def _begin_together(columns: Sequence[Growing], size: int) -> None:
     widths = [column.values.itemsize for column in columns]
     starts = np.cumsum([0] + [-(-size * width // _LINE) * _LINE for width in widths]).tolist()
     memory = np.zeros(starts[-1], np.uint8)
+    # What is made while these columns are gone through should not come from the system anew each time, page by page,
+    # which takes longer than the work: the C library of Linux keeps pieces as large as one that was free before.
+    np.empty(min(_WORKING * size, _MOST_KEPT), np.uint8)
     for column, start, width in zip(columns, starts, widths, strict=False):
         column.begin_in(memory[start : start + size * width].view(column.values.dtype))
 
@@ -135,7 +142,7 @@ class Tags:
 
     def more_of(self, mask: Mask) -> Array:
         """The codes of the further tags of some rows."""
-        return self.more[mask.take(self.more_rows)]
+        return self.more.compress(mask.take(self.more_rows))
 
 
 class Dictionary:
