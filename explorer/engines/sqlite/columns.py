@@ -312,7 +312,8 @@ class Columns:
         """As `count_each`; all rows, the holes too, where none are chosen."""
         # What takes longest first.
         each = sorted(set(fields), key=lambda field: (field is Field.TAG, self.dictionaries[field].size), reverse=True)
-        counted = on_cores([partial(self._count_field, field, chosen) for field in each])
+        rows = self.rows if chosen is None else len(chosen[0])
+        counted = on_cores([partial(self._count_field, field, chosen) for field in each], rows * len(each))
         return dict(zip(each, counted, strict=True))
 
     def _count_field(self, field: Field, chosen: _Chosen | None) -> Array:

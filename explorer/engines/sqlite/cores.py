@@ -11,18 +11,22 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _CORES = os.cpu_count() or 1
+_WORTH = 1 << 17
+"""Numbers that take several times as long to go over as another thread takes to begin."""
 
 
-def on_cores(jobs: Sequence[Callable[[], T]]) -> list[T]:
+def on_cores(jobs: Sequence[Callable[[], T]], numbers: int) -> list[T]:
     """What each job returns, in their order. They are begun in order, side by side on this thread and others, so that
     none may use a connection. Raises the first error once all that was begun has ended.
+
+    `numbers`: how many all jobs go over together; one thread alone is done sooner with few.
     """
     results: dict[int, T] = {}
     errors: list[BaseException] = []
-    numbers = iter(range(len(jobs)))  # of which each thread takes the next one
+    left = iter(range(len(jobs)))  # of which each thread takes the next one
 
     def work() -> None:
-        for number in numbers:
+        for number in left:
             try:
                 results[number] = jobs[number]()
             except BaseException as error:
@@ -30,7 +34,8 @@ def on_cores(jobs: Sequence[Callable[[], T]]) -> list[T]:
             if errors:
                 return
 
-    threads = [threading.Thread(target=work, name="sqlite-core") for _ in range(min(_CORES, len(jobs)) - 1)]
+    count = min(_CORES, len(jobs), numbers // _WORTH)
+    threads = [threading.Thread(target=work, name="sqlite-core") for _ in range(count - 1)]
     begun = []
     with suppress(RuntimeError):  # no more threads are to be had: this one does it all
         for thread in threads:

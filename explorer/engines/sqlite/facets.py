@@ -29,7 +29,8 @@ def explore(
     """For each facet the largest buckets, as many as wanted (None: all), ties by value; exact, so never truncated."""
     wanted = list(wanted)
     counted = _Counted(columns, selection, [FIELD_OF_FACET[facet] for facet, _ in wanted])
-    largest = on_cores([partial(_Largest.of, counted, FIELD_OF_FACET[facet], limit) for facet, limit in wanted])
+    jobs = [partial(_Largest.of, counted, FIELD_OF_FACET[facet], limit) for facet, limit in wanted]
+    largest = on_cores(jobs, sum(columns.dictionaries[FIELD_OF_FACET[facet]].size for facet, _ in wanted))
     return [
         _page(conn, columns, facet, counted.total, found) for (facet, _), found in zip(wanted, largest, strict=True)
     ]

@@ -174,7 +174,7 @@ class KeywordSearch:
             some = slice(begin, begin + _AT_ONCE)
             self._gain(rows[some], often[some], part.most, gains[some])
 
-        on_cores([partial(fill, begin) for begin in range(0, len(rows), _AT_ONCE)])
+        on_cores([partial(fill, begin) for begin in range(0, len(rows), _AT_ONCE)], len(rows))
         return rows, gains
 
     def _added(self, parts: Sequence[_Part]) -> tuple[Rows, Scores]:
