@@ -80,7 +80,7 @@ _AT_ONCE = 1 << 17
 """Entries of a list that one thread scores at a time."""
 _MANY = 16
 """Lists that have one row in so many, or more, are gone through by row, instead of by entry."""
-_ROWS_AT_ONCE = 1 << 16
+_BLOCK = 1 << 16
 """Of which the processor keeps all that scores them at hand."""
 _KEPT = 10_000
 """Units whose rarities are remembered; one more, and all are forgotten."""
@@ -194,8 +194,8 @@ class KeywordSearch:
 
     def _add_all(self, counts: Array, most: float, scores: Scores) -> None:
         """As `_gain`, for every row, added to `scores`: 0 where a row holds nothing."""
-        for begin in range(0, len(counts), _ROWS_AT_ONCE):
-            some = slice(begin, begin + _ROWS_AT_ONCE)
+        for begin in range(0, len(counts), _BLOCK):
+            some = slice(begin, begin + _BLOCK)
             often = counts[some].astype(np.float32)
             gains = self._norms[some] + often
             np.divide(often, gains, out=gains)
