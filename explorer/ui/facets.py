@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, QRect, Qt, QTimer, QVariantAnimation, Signal
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QMenu,
-    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -44,6 +43,7 @@ from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
+from explorer.ui.rows import draw_focus_ring
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
@@ -90,32 +90,42 @@ class FacetTree(PaneTree):
         self.setModel(model)
         self.delegate = FacetDelegate(self, model)
         self.setItemDelegate(self.delegate)
-        self._strips = QRegion()  # that are to be repainted, while no row has moved since
+        self._strips = QRegion()  # of bars that are to be repainted, while no row has moved since
 
     def update_bars(self) -> None:
         """Repaint the bars that are on their way, and nothing beside them: they are drawn many times a second."""
-        self._strips = self._moving_bars()
+        self._strips = QRegion()
+        for index, place in self._rows_in(self.viewport().rect()):
+            self._strips += self.delegate.moving_bar(index, place)
         self.viewport().update(self._strips)
 
-    def _moving_bars(self) -> QRegion:
-        strips = QRegion()
-        index, height = self.indexAt(QPoint(self.viewport().width() // 2, 0)), self.viewport().height()
-        while index.isValid() and (place := self.visualRect(index)).top() < height:
-            strips += self.delegate.moving_bar(index, place)
+    def _rows_in(self, area: QRect) -> Iterator[tuple[QModelIndex, QRect]]:
+        """The rows of `area`, which is part of the viewport, and where each is, across the whole width."""
+        index = self.indexAt(QPoint(self.viewport().width() // 2, area.top()))
+        while index.isValid() and (place := self.visualRect(index)).top() <= area.bottom():
+            yield index, self.full_row(place)
             index = self.indexBelow(index)
-        return strips
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        self.delegate.draws_bars_only = event.region().subtracted(self._strips).isEmpty()
-        super().paintEvent(event)
-        self.delegate.draws_bars_only = False
-
-    def draw_cells(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        # As the base does with one column, without its style's ground for the row: a third of the time.
-        self.delegate.paint(painter, option, index)
-        if index.internalId() == 0:  # a head
-            branches = mirrored(self.full_row(option.rect), 0, self.indentation(), self)
-            self.drawBranches(painter, branches, index)
+        # Not the base's, which calls back for each row, and for each part of it: that takes longer than the drawing.
+        painter = QPainter(self.viewport())
+        region = event.region()
+        bars_only = region.subtracted(self._strips).isEmpty()
+        selection, current = self.selectionModel(), self.currentIndex() if self.hasFocus() else QModelIndex()
+        for index, place in self._rows_in(region.boundingRect()):
+            if not region.intersects(place):
+                continue
+            is_selected = selection.isSelected(index)
+            self.draw_ground(painter, place, index, is_selected)
+            if bars_only:
+                self.delegate.paint_bar(painter, place, index)
+                continue
+            self.delegate.paint_row(painter, place, index)
+            if index.internalId() == 0:  # a head
+                self.drawBranches(painter, mirrored(place, 0, self.indentation(), self), index)
+            if not is_selected and index == current:
+                draw_focus_ring(painter, self.row_box(place))
+        painter.end()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._strips = QRegion()

@@ -182,6 +182,7 @@ class Theme(QObject):
         self._app: QApplication | None = None
         self._images: QTemporaryDir | None = None
         self.type_generation = 0  # another number when fonts are new: for those who keep laid out text
+        self.color_generation = 0  # another number when colours are new: for those who keep what they drew
         self.reduced_motion = False  # the user's own settings, beside what the system asks for
         self.high_contrast = False
 
@@ -343,6 +344,7 @@ class Theme(QObject):
         if self._is_high_contrast:
             app.setPalette(QPalette())  # ours would be read back otherwise
             self._tokens = Tokens(high_contrast_table(app.palette()))
+        self.color_generation += 1
         app.setFont(self.font("body"))
         palette = self.palette()
         app.setPalette(palette)

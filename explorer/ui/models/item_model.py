@@ -481,17 +481,18 @@ class ItemModel(QAbstractTableModel):
             case _ if role == ItemRole:
                 return hit
             case Qt.ItemDataRole.DisplayRole:
-                return self._cell(hit, column)
+                return self.cell(hit, column)
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tip(hit, column)
             case Qt.ItemDataRole.AccessibleTextRole:
                 if column is Column.OBSERVED and hit.meta.observed_at is None:
                     return "no date"
-                return self._spoken(hit) if column is Column.TEXT else self._cell(hit, column) or hit.kind.value
+                return self._spoken(hit) if column is Column.TEXT else self.cell(hit, column) or hit.kind.value
             case _:
                 return None
 
-    def _cell(self, hit: Hit, column: Column) -> str:
+    def cell(self, hit: Hit, column: Column) -> str:
+        """What stands in a cell; of the text, its line."""
         match column:
             case Column.KIND:
                 return ""
