@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from explorer.ui.models.facet_model import FacetModel, Index
-from explorer.ui.models.facet_rows import CHOICES, PATHS, WORDS, Row, RowType, Section
+from explorer.ui.models.facet_rows import BARS, CHOICES, PATHS, WORDS, Row, RowType, Section
 from explorer.ui.rows import CHEVRON, check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneTree, mirrored
@@ -25,7 +25,6 @@ DOT = 6
 ARC = 12
 PIN = 12
 FIND_MARGIN = 4
-BARS = (*CHOICES, RowType.MISSING)  # what has one
 
 
 class FacetDelegate(QStyledItemDelegate):

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QRegion,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -53,6 +54,7 @@ OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
 Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a value chosen or taken away
 
 BAR_MS = 160
+BAR_STEP = 0.2  # of the way, between two drawings
 QUICK_MS = 150  # an answer within this time is not announced
 TURN_MS = 40
 TURN_DEGREES = 18
@@ -90,6 +92,8 @@ class FacetTree(PaneTree):
         self.setModel(model)
         self.delegate = FacetDelegate(self, model)
         self.setItemDelegate(self.delegate)
+        # Not stretched by Qt, which narrows and widens the column at each layout, and then paints all a second time.
+        self.header().setStretchLastSection(False)
         self._strips = QRegion()  # of bars that are to be repainted, while no row has moved since
 
     def update_bars(self) -> None:
@@ -126,6 +130,10 @@ class FacetTree(PaneTree):
             if not is_selected and index == current:
                 draw_focus_ring(painter, self.row_box(place))
         painter.end()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.header().resizeSection(0, self.viewport().width())
+        super().resizeEvent(event)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._strips = QRegion()
@@ -531,11 +539,15 @@ class FacetPanel(QWidget):
         )
         duration_ms = theme().animation_ms(BAR_MS)
         if moves and duration_ms and self.isVisible():
+            self.delegate.progress = 0.0
             self._bars.setDuration(duration_ms)
             self._bars.start()
 
     def _on_bars_value_changed(self, progress: float) -> None:
-        self.delegate.progress = progress if self._bars.state() == QAbstractAnimation.State.Running else 1.0
+        is_moving = self._bars.state() == QAbstractAnimation.State.Running and progress < 1.0
+        if is_moving and progress - self.delegate.progress < BAR_STEP:
+            return
+        self.delegate.progress = progress if is_moving else 1.0
         self.tree.update_bars()
 
     # Order: nothing moves under the pointer

@@ -131,7 +131,7 @@ class MainWindow(QMainWindow):
         self.watch = Watch(self)
         offered = Commands(self)
         self.palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
-        self.jobs_view = JobsView(self.job_list, self._zone, self)
+        self._jobs_view: JobsView | None = None
 
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
@@ -792,6 +792,13 @@ class MainWindow(QMainWindow):
         """An error that no panel took up, as a sentence; its traceback is among the details."""
         self.show_error(news.sentence(error), news.details(error))
 
+    @property
+    def jobs_view(self) -> JobsView:
+        """The list of jobs, made when it is first looked at."""
+        if self._jobs_view is None:
+            self._jobs_view = JobsView(self.job_list, self._zone, self)
+        return self._jobs_view
+
     def show_jobs(self) -> None:
         """The list of jobs, beside the window."""
         self.jobs_view.show()
@@ -936,7 +943,8 @@ class MainWindow(QMainWindow):
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())
-        self.jobs_view.hide()
+        if self._jobs_view is not None:
+            self._jobs_view.hide()
         self.hide()
 
     async def aclose(self) -> None:

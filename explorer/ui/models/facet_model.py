@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
 from explorer.ui.conditions import below_words
 from explorer.ui.models.facet_rows import (
+    BARS,
     BELOW_FIRST,
     CHOICES,
     FIND_FROM,
@@ -752,13 +753,14 @@ def _missing_row(page: ExplorePage) -> Row:
 
 
 def _share(rows: list[Row], section: Section) -> None:
-    """Give each row its bar: against the largest one shown."""
-    before = {row.key: row.share for row in section.rows}
+    """Give each row its bar: against the largest one shown. It moves there where the same rows were there before."""
+    before = {row.key: row.share for row in section.rows if row.type in BARS}
+    stays = list(before) == [row.key for row in rows if row.type in BARS]
     sizes = [(row.count if row.below is None or not section.is_tree else row.below) or 0 for row in rows]
     largest = max(sizes, default=0)
     for row, size in zip(rows, sizes, strict=True):
         row.share = size / largest if largest else 0.0
-        row.share_before = before.get(row.key, 0.0)
+        row.share_before = before.get(row.key, row.share) if stays else row.share
 
 
 def _found_by(facet: Facet, value: str) -> str:

@@ -344,9 +344,10 @@ class ItemModel(QAbstractTableModel):
     def set_learning_kinds(self, kinds: Mapping[ItemId, LearningKind]) -> None:
         """What a listing does not tell: which kind of learning each is."""
         self._kinds.update((id, kind) for id, kind in kinds.items() if id in self._rows)
-        rows = [row for id in kinds if (row := self._rows.get(id)) is not None]
-        if rows:
-            self.dataChanged.emit(self.index(min(rows), Column.TEXT), self.index(max(rows), Column.TEXT))
+        for id in kinds:  # singly: between them are rows that stay as they are
+            if (row := self._rows.get(id)) is not None:
+                changed = self.index(row, Column.TEXT)
+                self.dataChanged.emit(changed, changed)
 
     def _start(self, now: datetime) -> None:
         self._now = now
