@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, QRect, Qt, QTimer, QVariantAnimation, Signal
@@ -44,10 +44,9 @@ from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
-from explorer.ui.rows import draw_focus_ring
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
 
@@ -95,41 +94,26 @@ class FacetTree(PaneTree):
         # Not stretched by Qt, which narrows and widens the column at each layout, and then paints all a second time.
         self.header().setStretchLastSection(False)
         self._strips = QRegion()  # of bars that are to be repainted, while no row has moved since
+        self._draws_bars_only = False
 
     def update_bars(self) -> None:
         """Repaint the bars that are on their way, and nothing beside them: they are drawn many times a second."""
         self._strips = QRegion()
-        for index, place in self._rows_in(self.viewport().rect()):
-            self._strips += self.delegate.moving_bar(index, place)
+        for index, cell in self.rows_in(self.viewport().rect()):
+            self._strips += self.delegate.moving_bar(index, self.full_row(cell))
         self.viewport().update(self._strips)
 
-    def _rows_in(self, area: QRect) -> Iterator[tuple[QModelIndex, QRect]]:
-        """The rows of `area`, which is part of the viewport, and where each is, across the whole width."""
-        index = self.indexAt(QPoint(self.viewport().width() // 2, area.top()))
-        while index.isValid() and (place := self.visualRect(index)).top() <= area.bottom():
-            yield index, self.full_row(place)
-            index = self.indexBelow(index)
-
     def paintEvent(self, event: QPaintEvent) -> None:
-        # Not the base's, which calls back for each row, and for each part of it: that takes longer than the drawing.
-        painter = QPainter(self.viewport())
-        region = event.region()
-        bars_only = region.subtracted(self._strips).isEmpty()
-        selection, current = self.selectionModel(), self.currentIndex() if self.hasFocus() else QModelIndex()
-        for index, place in self._rows_in(region.boundingRect()):
-            if not region.intersects(place):
-                continue
-            is_selected = selection.isSelected(index)
-            self.draw_ground(painter, place, index, is_selected)
-            if bars_only:
-                self.delegate.paint_bar(painter, place, index)
-                continue
-            self.delegate.paint_row(painter, place, index)
-            if index.internalId() == 0:  # a head
-                self.drawBranches(painter, mirrored(place, 0, self.indentation(), self), index)
-            if not is_selected and index == current:
-                draw_focus_ring(painter, self.row_box(place))
-        painter.end()
+        self._draws_bars_only = event.region().subtracted(self._strips).isEmpty()
+        super().paintEvent(event)
+
+    def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        if self._draws_bars_only:
+            self.delegate.paint_bar(painter, self.full_row(cell), index)
+            return
+        self.delegate.paint_row(painter, self.full_row(cell), index)
+        if index.internalId() == 0:  # a head
+            self.draw_chevron(painter, cell, index)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.header().resizeSection(0, self.viewport().width())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -91,9 +90,10 @@ class JobsView(QDialog):
         """The row of a job; KeyError where it was cleared."""
         return self._rows[job]
 
-    def showEvent(self, event: QShowEvent) -> None:
-        self._show_jobs()
-        super().showEvent(event)
+    def setVisible(self, visible: bool) -> None:
+        if visible:
+            self._show_jobs()
+        super().setVisible(visible)
 
     def _on_jobs_changed(self) -> None:
         if self.isVisible():  # each read that takes long is a job: most are never looked at

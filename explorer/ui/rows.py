@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QBrush,
     QFocusEvent,
@@ -21,6 +21,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QMouseEvent,
     QPainter,
+    QPaintEvent,
     QPalette,
     QPen,
     QPixmap,
@@ -29,7 +30,7 @@ from PySide6.QtGui import (
     QTextLine,
     QTextOption,
 )
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QTreeView, QWidget
 
 from explorer.ui.icons import pixmap
 from explorer.ui.text import isolate
@@ -364,32 +365,46 @@ class RowTree(QTreeView):
         hovered = self._hovered
         return hovered.isValid() and hovered.row() == index.row() and hovered.parent() == index.parent()
 
-    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        selected = self.selectionModel().isSelected(self._row_index(index))
-        self.draw_ground(painter, option.rect, index, selected)
-        super().drawRow(painter, option, index)
-        if self.hasFocus() and not selected and self._row_index(self.currentIndex()) == self._row_index(index):
-            draw_focus_ring(painter, self.row_box(option.rect))
+    def rows_in(self, area: QRect) -> Iterator[tuple[QModelIndex, QRect]]:
+        """The rows of `area`, which is part of the viewport, and where the first cell of each is."""
+        index = self.indexAt(QPoint(self.viewport().width() // 2, area.top())).siblingAtColumn(0)
+        while index.isValid() and (cell := self.visualRect(index)).top() <= area.bottom():
+            yield index, cell
+            index = self.indexBelow(index)
 
-    def draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool) -> None:
-        """Draw what the row at `rect` stands on."""
-        if selected:
-            fill_round(painter, self.row_box(rect), RADIUS, "soft" if self.hasFocus() else "idle")
-        elif self.is_hovered(index) and self.isEnabled():
-            fill_round(painter, self.row_box(rect), RADIUS, "hover")
+    def paintEvent(self, event: QPaintEvent) -> None:
+        # Not the base's, which calls back for each row and each cell of it: that takes longer than the drawing.
+        painter = QPainter(self.viewport())
+        region = event.region()
+        selection, current = self.selectionModel(), self._row_index(self.currentIndex())
+        for index, cell in self.rows_in(region.boundingRect()):
+            box = self.row_box(cell)
+            if not region.intersects(QRect(0, box.y(), self.viewport().width(), box.height())):
+                continue
+            selected = selection.isSelected(index)
+            if selected:
+                fill_round(painter, box, RADIUS, "soft" if self.hasFocus() else "idle")
+            elif self.is_hovered(index) and self.isEnabled():
+                fill_round(painter, box, RADIUS, "hover")
+            self.draw_cells(painter, cell, index)
+            if self.hasFocus() and not selected and current == index:
+                draw_focus_ring(painter, box)
+        painter.end()
 
-    def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """A small chevron beside what can be opened; no lines."""
-        if not self.model().hasChildren(self._row_index(index)):
-            return
-        name = "chevron-down" if self.isExpanded(self._row_index(index)) else "chevron-right"
+    def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        """Draw what stands on the ground of a row whose first cell is at `cell`: here its chevron alone."""
+        if self.model().hasChildren(index):
+            self.draw_chevron(painter, cell, index)
+
+    def draw_chevron(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        """A small chevron beside the first cell of what can be opened; there are no lines."""
         step = self.indentation()
+        name = "chevron-down" if self.isExpanded(index) else "chevron-right"
+        left = cell.left() - step + INSET // 2
         if self.isRightToLeft():
             name = name.replace("right", "left")
-            cell = QRect(rect.left() - INSET // 2, rect.y(), step, rect.height())
-        else:
-            cell = QRect(rect.right() + 1 - step + INSET // 2, rect.y(), step, rect.height())
-        draw_icon(painter, cell, name, "text3", CHEVRON)
+            left = cell.right() + 1 - INSET // 2
+        draw_icon(painter, QRect(left, cell.y(), step, cell.height()), name, "text3", CHEVRON)
 
     @staticmethod
     def _row_index(index: Index) -> QModelIndex:
