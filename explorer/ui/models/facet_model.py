@@ -512,19 +512,51 @@ class FacetModel(QAbstractItemModel):
     def _set_rows(self, facet: Facet, rows: list[Row]) -> None:
         """Bring one facet's rows to `rows` with as few steps as a view can follow without losing its place."""
         section, parent = self._sections[facet], self.facet_index(facet)
-        wanted = {row.key for row in rows}
-        for first, last in reversed(_runs([row.key not in wanted for row in section.rows])):
-            self.beginRemoveRows(parent, first, last)
-            del section.rows[first : last + 1]
-            self.endRemoveRows()
-        there = {row.key for row in section.rows}
-        self._reorder(facet, parent, [row for row in rows if row.key in there])
-        for first, last in _runs([row.key not in there for row in rows]):
-            self.beginInsertRows(parent, first, last)
-            section.rows[first:first] = rows[first : last + 1]
-            self.endInsertRows()
+        if not self._replace(section, parent, rows):
+            wanted = {row.key for row in rows}
+            for first, last in reversed(_runs([row.key not in wanted for row in section.rows])):
+                self.beginRemoveRows(parent, first, last)
+                del section.rows[first : last + 1]
+                self.endRemoveRows()
+            there = {row.key for row in section.rows}
+            self._reorder(facet, parent, [row for row in rows if row.key in there])
+            for first, last in _runs([row.key not in there for row in rows]):
+                self.beginInsertRows(parent, first, last)
+                section.rows[first:first] = rows[first : last + 1]
+                self.endInsertRows()
         if rows:
             self.dataChanged.emit(self.index(0, 0, parent), self.index(len(rows) - 1, 0, parent))
+
+    def _replace(self, section: Section, parent: QModelIndex, rows: list[Row]) -> bool:
+        """Write `rows` over those of a facet, and add or take away what there is more or less of; False where that
+        would not do: a row that somebody holds on to must not become another, nor one of another height.
+
+        Most answers bring other values in nearly as many rows: nothing has to be laid out for that.
+        """
+        old, new = section.rows, rows
+        start = 0
+        while start < min(len(old), len(new)) and old[start].key == new[start].key:
+            start += 1
+        end = 0
+        while end < min(len(old), len(new)) - start and old[-1 - end].key == new[-1 - end].key:
+            end += 1
+        stop = len(old) - end
+        if any(row.type is RowType.FIND for row in (*old[start:stop], *new[start : len(new) - end])):
+            return False
+        id = self._ids[section.facet]
+        if any(index.internalId() == id and start <= index.row() < stop for index in self.persistentIndexList()):
+            return False
+        more = len(new) - len(old)
+        if more > 0:
+            self.beginInsertRows(parent, stop, stop + more - 1)
+            section.rows = [*old[:stop], *new[stop : stop + more], *old[stop:]]
+            self.endInsertRows()
+        elif more < 0:
+            self.beginRemoveRows(parent, stop + more, stop - 1)
+            section.rows = [*old[: stop + more], *old[stop:]]
+            self.endRemoveRows()
+        section.rows = new
+        return True
 
     def _reorder(self, facet: Facet, parent: QModelIndex, rows: list[Row]) -> None:
         section = self._sections[facet]
