@@ -591,16 +591,17 @@ class MainWindow(QMainWindow):
         _allow(self.clear_action, "" if view != View() else "There is no condition")
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
-        self.namespaces.show_filter(view.filter)
+        # An engine may answer one question after the other: the facets and the list are waited for.
         self.facets.show_filter(view.filter)
-        self.timeline.show_filter(view.filter)
         found = self._show_chips()
         mode = view.mode if view.query else None
-        for panel in (self.namespaces, self.facets, self.timeline):
-            panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
         self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found)
+        self.namespaces.show_filter(view.filter)
+        self.timeline.show_filter(view.filter)
+        for panel in (self.namespaces, self.facets, self.timeline):
+            panel.set_search(bool(view.query))
 
     def _tell_question(self) -> None:
         view = self.trail.current

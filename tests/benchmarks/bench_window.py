@@ -141,7 +141,7 @@ async def bench(build: Build, pages: int) -> None:
 
         async def drilled(filter: MetaFilter = filter) -> None:
             window.go_to_filter(filter)
-            await settled(window)
+            await until(lambda: not (window.facets.jobs.is_busy or window.items.jobs.is_running("first")))
             painted(window)
 
         async def alone_again(filter: MetaFilter = filter) -> None:
@@ -149,6 +149,8 @@ async def bench(build: Build, pages: int) -> None:
             await own.list(ListRequest(filter=filter, limit=PAGE))
 
         clicks.append(await spent(drilled))
+        await settled(window)
+        painted(window)
         spans += blocks.take()
         engines.append(await spent(alone_again))
     times = [click / engine for click, engine in zip(clicks, engines, strict=True)]
