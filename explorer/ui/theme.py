@@ -177,6 +177,7 @@ class Theme(QObject):
         self._mode: Mode = "system"
         self._zoom = 100
         self._base_font: QFont | None = None
+        self._body_px = 0  # not known yet
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
         self._app: QApplication | None = None
@@ -244,8 +245,9 @@ class Theme(QObject):
 
     def size_px(self, role: str) -> int:
         """The font size of a role in pixels."""
-        body = round(QFontInfo(self._base()).pixelSize() * self._zoom / 100)
-        return max(SMALLEST_PX, body + ROLES[role][0])
+        if self._body_px == 0:
+            self._body_px = round(QFontInfo(self._base()).pixelSize() * self._zoom / 100)
+        return max(SMALLEST_PX, self._body_px + ROLES[role][0])
 
     @property
     def zoom(self) -> int:
@@ -324,6 +326,7 @@ class Theme(QObject):
     def _forget_type(self) -> None:
         self._fonts.clear()
         self._metrics.clear()
+        self._body_px = 0
         self.type_generation += 1
 
     def _on_hints_color_scheme_changed(self) -> None:

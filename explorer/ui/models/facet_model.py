@@ -544,7 +544,9 @@ class FacetModel(QAbstractItemModel):
         if any(row.type is RowType.FIND for row in (*old[start:stop], *new[start : len(new) - end])):
             return False
         id = self._ids[section.facet]
-        if any(index.internalId() == id and start <= index.row() < stop for index in self.persistentIndexList()):
+        if start < stop and any(
+            index.internalId() == id and start <= index.row() < stop for index in self.persistentIndexList()
+        ):
             return False
         more = len(new) - len(old)
         if more > 0:
