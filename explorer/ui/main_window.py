@@ -129,8 +129,7 @@ class MainWindow(QMainWindow):
         self.viewer = ItemViewer(zone=self._zone)
         self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
         self.watch = Watch(self)
-        offered = Commands(self)
-        self.palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
+        self._palette_box: Palette | None = None
         self._jobs_view: JobsView | None = None
 
         self._dock_moved = QTimer(self)
@@ -416,8 +415,7 @@ class MainWindow(QMainWindow):
         self.next_pane_action.triggered.connect(partial(self._go_to_pane, 1))
         self.quit_action.triggered.connect(self.quit_wanted)
         self.previous_pane_action.triggered.connect(partial(self._go_to_pane, -1))
-        self.palette_action.triggered.connect(self.palette_box.open)
-        self.palette_box.failed.connect(self.show_exception)
+        self.palette_action.triggered.connect(lambda: self.palette_box.open())
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.jobs_button.clicked.connect(self.show_jobs)
@@ -794,6 +792,15 @@ class MainWindow(QMainWindow):
         self.show_error(news.sentence(error), news.details(error))
 
     @property
+    def palette_box(self) -> Palette:
+        """The command palette, made when it is first asked for."""
+        if self._palette_box is None:
+            offered = Commands(self)
+            self._palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
+            self._palette_box.failed.connect(self.show_exception)
+        return self._palette_box
+
+    @property
     def jobs_view(self) -> JobsView:
         """The list of jobs, made when it is first looked at."""
         if self._jobs_view is None:
@@ -913,7 +920,8 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.connection_box.set_compact(self.width() < _COMPACT_BELOW_PX)
         self._fold_labels()
-        self.palette_box.place()
+        if self._palette_box is not None:
+            self._palette_box.place()
         if not self._has_own_layout and _columns_of(event.oldSize().width()) != _columns_of(self.width()):
             self.place_docks()
 
@@ -952,7 +960,8 @@ class MainWindow(QMainWindow):
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
         self.leave()
-        await self.palette_box.aclose()
+        if self._palette_box is not None:
+            await self._palette_box.aclose()
         await self.watch.aclose()
         for panel in self._panels:
             await panel.aclose()
