@@ -158,18 +158,14 @@ class PlainReader(QPlainTextEdit):
     def start(self, role: str, *, wraps: bool = True) -> None:
         """Empty, at the top, for text in a font of the theme."""
         self.clear()
-        cursor = self.textCursor()
-        cursor.setKeepPositionOnInsert(True)  # to bring it back from the end would lay out what stands there
-        self.setTextCursor(cursor)
         mode = QPlainTextEdit.LineWrapMode.WidgetWidth if wraps else QPlainTextEdit.LineWrapMode.NoWrap
         self.setLineWrapMode(mode)
         self.document().setDefaultFont(theme().font(role))
         self.setTabStopDistance(_tab_px(role))
 
     def go_to_start(self) -> None:
-        """Scroll up."""
-        if self.textCursor().position():
-            self.moveCursor(QTextCursor.MoveOperation.Start)
+        """Scroll up; the widget's own cursor has moved along with what was written at it."""
+        self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, position: int) -> None:
         """Scroll so that the line at `position` is the first that is seen, or as near to that as the end allows."""
