@@ -121,13 +121,12 @@ class MainWindow(QMainWindow):
         self.chip_bar = ChipBar()
         self.error_banner = Banner()
         self.error_banner.setObjectName("errorBanner")
-        # Each inside of what holds it: a widget that gets another parent is dressed anew, with all that is in it.
-        self.namespaces = NamespacePanel(QDockWidget(self))
-        self.facets = FacetPanel(QDockWidget(self))
-        self.items = ItemList(self, zone=self._zone)
-        self.timeline = TimelineView(zone=self._zone, parent=self.items)
+        self.namespaces = NamespacePanel()
+        self.facets = FacetPanel()
+        self.timeline = TimelineView(zone=self._zone)
+        self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
-        self.viewer = ItemViewer(QDockWidget(self), zone=self._zone)
+        self.viewer = ItemViewer(zone=self._zone)
         self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -276,10 +275,8 @@ class MainWindow(QMainWindow):
         return button
 
     def _dock(self, name: str, title: str, panel: QWidget, head: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-        """The dock of a panel. Its title bar is the panel's own head, by which it can be dragged."""
-        dock = panel.parentWidget()
-        assert isinstance(dock, QDockWidget)
-        dock.setWindowTitle(title)
+        """A dock whose title bar is the panel's own head, by which it can be dragged."""
+        dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
         dock.setTitleBarWidget(head)
