@@ -709,6 +709,7 @@ class ItemList(QWidget):
         self._restore_current(had_current)
         self._tell_whether_current_left()
         self._select_ids(selected)
+        self.view.executeDelayedItemsLayout()  # else the first painting lays out, and asks for another
         self.view.verticalScrollBar().setValue(goes_to.scrolled if goes_to is not None else 0)
         self._is_replacing = False
         if was_all:

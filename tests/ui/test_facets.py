@@ -122,12 +122,21 @@ class Painted(QObject):
         return False
 
 
+SHIFTING = [
+    learning("one", agent_id="triage", tags=["billing"]),
+    learning("two", agent_id="triage", tags=["billing"]),
+    learning("three", agent_id="writer", tags=["billing", "refunds"]),
+    learning("four", agent_id="writer", tags=["billing", "refunds"]),
+    learning("five", agent_id="reader", tags=["refunds"]),
+]
+
+
 async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
-    async with showing(qtbot, await filled(ITEMS)) as panel:
+    async with showing(qtbot, await filled(SHIFTING)) as panel:
         await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
         painted = Painted(panel.tree.viewport())
         panel.show_filter(MetaFilter(agent_id="writer"))
-        await until(lambda: counts(panel, Facet.TAG)["billing"] == "1")
+        await until(lambda: counts(panel, Facet.TAG) == {"billing": "2", "refunds": "2"})
         await until(lambda: 0.0 < panel.delegate.progress < 1.0)
         await until(lambda: panel.delegate.progress == 1.0)
         await until(lambda: painted.heights.count(facet_delegate.BAR_HEIGHT) >= 2)
@@ -136,6 +145,15 @@ async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
             return bool(panel.screen().grabWindow(panel.winId()).toImage() == panel.grab().toImage())
 
         await until(is_whole)  # nothing else was lost, once what is due is painted
+
+
+async def test_bars_stand_at_once_where_the_rows_are_others(qtbot, until):
+    async with showing(qtbot, await filled(SHIFTING)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
+        panel.show_filter(MetaFilter(agent_id="reader"))
+        await until(lambda: counts(panel, Facet.TAG) == {"refunds": "1"})
+        rows = [row for facet in panel.model.facets for row in panel.model.section(facet).rows]
+        assert all(row.share == row.share_before for row in rows if row.label == "refunds")
 
 
 async def test_first_counts_and_what_is_open(qtbot, until):

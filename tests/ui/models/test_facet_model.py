@@ -52,6 +52,27 @@ def test_empty_model_has_a_head_per_facet(qtmodeltester):
     assert model.rowCount(model.facet_index(Facet.TAG)) == 0
 
 
+def test_other_values_in_as_many_rows_move_nothing():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS})
+    moved: list[str] = []
+    for signal in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.layoutChanged):
+        signal.connect(lambda *_: moved.append("rows"))
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "legal": 3, "refunds": 2}, missing=1)})
+    assert counts(model, Facet.TAG) == {"vip": "5", "legal": "3", "refunds": "2", "no value": "1"}
+    assert moved == []
+
+
+def test_a_row_that_is_held_on_to_stays_the_same_row():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS})
+    held = QPersistentModelIndex(model.row_index(Facet.TAG, RowType.VALUE, "billing"))
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "billing": 3, "legal": 2}, missing=1)})
+    assert held.data() == "billing"
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "legal": 2}, missing=1)})
+    assert not held.isValid()
+
+
 def test_filled_model_passes_qts_tester(qtmodeltester):
     model = many(60, more=12)
     model.show_pages({Facet.KIND: page_of(Facet.KIND, {"learning": 3})})
