@@ -110,7 +110,7 @@ class SortButton(_MenuButton):
             other = ListOrder(by=self._order.by, descending=not self._order.descending)
             menu.addAction("Reverse").triggered.connect(lambda: self.order_wanted.emit(other))
             menu.addSeparator()
-        for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.LENGTH):
+        for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.SCORE, Column.LENGTH):
             action = menu.addAction(f"By {NAMES[column].lower()}")
             action.setEnabled(False)
             action.setToolTip(self._model.sort_refusal(column))

@@ -451,7 +451,7 @@ class ItemModel(QAbstractTableModel):
             return f"{arrow} {HEADS[column]}".rstrip() if is_sorted else HEADS[column]
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{NAMES[column]}, {self._order_words(column)}" if is_sorted else NAMES[column]
-        if role == Qt.ItemDataRole.ToolTipRole:
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             return self._refusals.get(column, f"Sort by {NAMES[column].lower()}")
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
