@@ -34,7 +34,10 @@ from explorer.ui.views import SavedView
 
 def dialogs_of(window: MainWindow, folder: Path) -> list[QDialog]:
     """One of each dialog, over `window`; none is shown."""
+    window.views.open("memory")
     window.views.save(SavedView(name="A view of the last week"))
+    window.views.save(SavedView(name="A view that was removed"))
+    window.views.remove("A view that was removed")
     saved = SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path="/home/somebody/memory.db"))
     store = ConnectionStore(folder / "connections.json")
     box = QMessageBox(QMessageBox.Icon.Question, "TinyMemory Explorer", "A job is running.", parent=window)
