@@ -343,7 +343,7 @@ class Palette(QFrame):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if isinstance(error, TinyMemoryError):
-            self.note_label.setText(f"{tr('More values could not be read.')} {news.sentence(error)}")
+            self.note_label.setText(tr("More values could not be read.") + " " + news.sentence(error))
             self.note_label.show()
             self.place()
         else:
