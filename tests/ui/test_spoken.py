@@ -129,7 +129,8 @@ async def states(window: MainWindow, engine: FakeEngine, until: Until, heard: He
     heard.listen(window)
     gate.open()
     await until(lambda: window.is_idle)
-    long = {name: f"a long {name}" for name in ("agent_id", "folder", "thread_id", "language", "repo", "workspace")}
+    names = ("agent_id", "folder", "file_path", "thread_id", "language", "repo", "workspace", "url", "source_id")
+    long = {name: f"a long name of a {name} that nothing has" for name in names}
     window.resize(900, 700)
     window.go_to_filter(MetaFilter(tags_any=["none at all"], **long))
     await until(lambda: window.is_idle)
