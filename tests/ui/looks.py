@@ -1,4 +1,4 @@
-"""What of a window's words is cut; and the real program, which says it of itself: `python -m tests.ui.looks ARGUMENTS`."""
+"""What of a window's words is cut; and the real program measured: `python -m tests.ui.looks ARGUMENTS`."""
 
 from __future__ import annotations
 
