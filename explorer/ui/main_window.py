@@ -625,7 +625,9 @@ class MainWindow(QMainWindow):
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
         found = conditions(view.filter, self._zone, view.query, self.facets.dead)
-        self.chip_bar.show_chips([Chip(one.field, one.words, one.value, one.is_dead, one.note) for one in found])
+        self.chip_bar.show_chips(
+            [Chip(one.field, one.words, one.value, one.is_dead, one.note, one.drawn) for one in found]
+        )
         return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:

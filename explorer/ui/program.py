@@ -19,6 +19,7 @@ from explorer.engines import (
     KeyStore,
     SavedConnection,
     build_engine,
+    file_settings,
     find_credential,
     list_engines,
 )
@@ -118,7 +119,7 @@ class Program:
 
     async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
         path = _absolute(path)
-        settings = EngineSettings(path=str(path), read_only=is_read_only or None)
+        settings = file_settings(path, read_only=is_read_only or None)
         await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
 
     async def open_saved(self, name: str) -> None:
@@ -128,7 +129,7 @@ class Program:
         if saved is None:
             self.has_failed = True
             self.window.show_error(
-                tr("There is no saved connection named {name}. Open Connections to see them.", name=text.shown(name))
+                tr("There is no saved connection named {name}. Open Connections to see them.", name=text.inline(name))
             )
             return
         found = await asyncio.to_thread(find_credential, saved, self.keys)
@@ -183,7 +184,7 @@ class Program:
 
     def _say_down(self, opened: Opened, health: EngineHealth) -> None:
         self.has_failed = True
-        name = text.shown(opened.name)
+        name = text.inline(opened.name)
         if health.reason:
             said = tr("{name} cannot be opened: {reason}.", name=name, reason=text.shown(health.reason, 600))
         else:
