@@ -556,7 +556,7 @@ async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
     observed.click()
     await until(lambda: window.is_idle)
     assert {model.hit(row).text for row in range(model.rowCount())} == {"item 0", "item 1", "item 2", "naive"}
-    assert [chip.sentence for chip in window.chip_bar.chips()] == ["observed from 25 Jul 2025"]
+    assert [chip.sentence for chip in window.chip_bar.chips()] == ["observed on 25 Jul 2025"]
     await window.aclose()
     window.close_for_good()
 
