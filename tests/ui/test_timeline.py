@@ -548,6 +548,7 @@ async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
     assert "2025-07-25 09:00:00 UTC" in tip
     assert "2025-07-25 02:00:01 UTC" in days["naive"].data(Qt.ItemDataRole.ToolTipRole)
     assert "Auckland" in window.zone_label.text()
+    assert "Auckland" in window.timeline.accessibleDescription()
 
     window.items.view.setCurrentIndex(days["item 1"])
     await until(lambda: window.is_idle)
