@@ -48,6 +48,7 @@ from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
+from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
@@ -467,7 +468,7 @@ class ItemList(QWidget):
         if ask.is_search:
             refusals = dict.fromkeys(Column, tr("The hits of a search stand best first"))
         elif engine is not None:
-            label = engine.descriptor().label
+            label = engine_label(engine.descriptor())
             if engine.sorts():
                 why = tr("{engine} does not sort by this", engine=label)
             else:

@@ -48,6 +48,7 @@ from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
+from explorer.ui.engine_words import engine_name
 from explorer.ui.facets import FacetPanel
 from explorer.ui.i18n import tr, tr_n
 from explorer.ui.items import ItemList
@@ -577,8 +578,8 @@ class MainWindow(QMainWindow):
         self.items.show_health(health)
 
     def _show_health(self) -> None:
-        label = self._engine.descriptor().label if self._engine is not None else ""
-        self.connection_box.show_open(self._name, label.removesuffix(" file"), self._health)
+        engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
+        self.connection_box.show_open(self._name, engine, self._health)
 
     # The view
 

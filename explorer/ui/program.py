@@ -29,6 +29,7 @@ from explorer.ui import text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import tr, tr_n
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -226,7 +227,7 @@ class Program:
 
         def choice(key: str, name: str, engine_id: str) -> Choice:
             engine = engines.get(engine_id)
-            return Choice(key, name, engine.label if engine is not None else engine_id, engine_icon(engine))
+            return Choice(key, name, engine_label(engine) if engine is not None else engine_id, engine_icon(engine))
 
         choices = [choice(f"{_SAVED_KEY}{saved.name}", saved.name, saved.engine) for saved in self._saved]
         choices.append(choice(_SAMPLE_KEY, tr("Sample memory"), "sqlite"))
