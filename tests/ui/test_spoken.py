@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QAbstractScrollArea,
     QAbstractSlider,
     QAbstractSpinBox,
     QComboBox,
@@ -59,8 +61,16 @@ def controls(top: QWidget) -> list[QWidget]:
     return [
         widget
         for widget in top.findChildren(QWidget)
-        if isinstance(widget, CONTROLS) and not isinstance(widget, PARTS) and not _is_qts_own(widget)
+        if (isinstance(widget, CONTROLS) or _takes_keys(widget))
+        and not isinstance(widget, PARTS)
+        and not _is_qts_own(widget)
     ]
+
+
+def _takes_keys(widget: QWidget) -> bool:
+    """Whether the Tab key comes to a widget of our own drawing."""
+    is_stop = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+    return is_stop and not isinstance(widget, QAbstractScrollArea)
 
 
 def _is_qts_own(widget: QWidget) -> bool:
