@@ -178,6 +178,13 @@ async def test_loading_hits_to_select_them_can_be_stopped_and_can_fail(qtbot: Qt
     assert selected(items) == "100 selected of 100+ found"
     assert "the network is down" in items.banner.sentence
     engine.mend()
+    gate = engine.hold("fetch")
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    assert selected(items) == "100 selected, more are being loaded"
+    items.cancel_reading()  # as the Cancel of the job does
+    gate.open()
+    await settled(items, until)
+    assert selected(items) == "100 selected of 100+ found"
     qtbot.mouseClick(items.select_all_button, Qt.MouseButton.LeftButton)
     await settled(items, until)
     assert selected(items) == "180 selected, all that match"

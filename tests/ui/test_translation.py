@@ -50,6 +50,7 @@ NO_WORDS: dict[str, set[str]] = {
     "ask.py": {"TinyMemory Explorer"},
     "clock.py": {"Etc"},
     "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item"},
+    "reads.py": {"open item"},
     "theme.py": {"Tag", "Fusion"},
     "transfers.py": {"JSON Lines (*.jsonl *.ndjson)"},
     "windows.py": {"see off "},
