@@ -305,7 +305,7 @@ QHeaderView::section {
 }
 QHeaderView::section:hover { background: $hover; }
 QHeaderView::section:pressed { background: $idle; }
-QHeaderView::section:disabled { color: $disabled; }
+QHeaderView::section:disabled { color: $text3; }
 QHeaderView::up-arrow { image: url($arrow_up); width: 12px; height: 12px; }
 QHeaderView::down-arrow { image: url($arrow_down); width: 12px; height: 12px; }
 QTableCornerButton::section { background: $base; border: none; border-bottom: 1px solid $line; }

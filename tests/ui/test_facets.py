@@ -774,17 +774,43 @@ async def test_rows_that_come_above_do_not_push_what_is_under_the_pointer(qtbot,
 
 
 async def test_sorting_by_name(qtbot, until):
-    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["refunds"])) as panel:
-        await until(lambda: counts(panel, Facet.SOURCE) == {"Conversation": "2"})
+    items = [*ITEMS, learning("five", tags=["vip", "refunds"]), learning("six", tags=["vip", "refunds"])]
+    async with showing(qtbot, await filled(items)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG))
         by_count, by_name = panel.sort_button.menu().actions()
-        panel.show_filter(MetaFilter())
-        engine_order = ["Conversation", "File"]
-        await until(lambda: labels(panel, Facet.SOURCE) == engine_order)
+        assert counts(panel, Facet.TAG) == {"refunds": "4", "billing": "2", "vip": "2", "no value": "1"}
+        assert labels(panel, Facet.TAG) == ["refunds", "billing", "vip", "no value"]
         by_name.trigger()
         assert panel.model.order is Order.NAME
-        assert labels(panel, Facet.TAG) == ["billing", "refunds", "no value"]
+        assert labels(panel, Facet.TAG) == ["billing", "refunds", "vip", "no value"]
         by_count.trigger()
         assert panel.model.order is Order.COUNT
+        assert labels(panel, Facet.TAG) == ["refunds", "billing", "vip", "no value"]
+
+
+async def test_a_round_box_is_for_one_value_and_a_square_one_for_several(qtbot, until, monkeypatch):
+    drawn: dict[int, bool] = {}  # by the middle of the box, whether it is round
+    real = facet_delegate.draw_check
+
+    def noting(painter, rect, checked, enabled=True, radio=False):
+        drawn[rect.center().y()] = radio
+        real(painter, rect, checked, enabled, radio)
+
+    monkeypatch.setattr(facet_delegate, "draw_check", noting)
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.resize(288, 4_000)
+        panel.more_button.menu().actions()[0].trigger()  # all of them open
+        await until(lambda: all(is_counted(panel, facet) for facet in Facet))
+        drawn.clear()
+        panel.tree.viewport().grab()
+        kinds: dict[Facet, set[bool]] = {}
+        for y, is_round in drawn.items():
+            facet = panel.model.facet_at(panel.tree.indexAt(QPoint(100, y)))
+            kinds.setdefault(facet, set()).add(is_round)
+        several = {Facet.KIND, Facet.SOURCE, Facet.TAG}
+        assert {facet for facet, is_round in kinds.items() if is_round == {False}} == several
+        assert {facet for facet, is_round in kinds.items() if is_round == {True}} == set(kinds) - several
+        assert {Facet.AGENT, Facet.FOLDER, Facet.NAMESPACE} < set(kinds)
 
 
 async def test_expanding_and_collapsing_all(qtbot, until):

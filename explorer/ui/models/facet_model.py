@@ -627,6 +627,8 @@ class FacetModel(QAbstractItemModel):
             lines.append(_stopped(section.page))
         if section.facet.takes_several:
             lines.append(tr("Several values may be chosen; an item needs one of them."))
+        else:
+            lines.append(tr("One value may be chosen; another takes its place."))
         return lines
 
     def _row_tip(self, section: Section, row: Row) -> list[str]:
@@ -753,6 +755,8 @@ class FacetModel(QAbstractItemModel):
                 return tip("\n".join(self._row_tip(section, row)))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._row_spoken(section, row)
+            case Qt.ItemDataRole.AccessibleDescriptionRole if row.type in CHOICES:
+                return _how_many(section.facet)
             case _ if role == RowTypeRole:
                 return int(row.type)
             case _ if role == CountRole:
@@ -770,7 +774,7 @@ class FacetModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tip("\n".join(self._head_tip(section)))
             case Qt.ItemDataRole.AccessibleTextRole:
-                parts = [WORDS[section.facet].title, self.summary(section.facet)]
+                parts = [WORDS[section.facet].title, self.summary(section.facet), _how_many(section.facet)]
                 parts += [tr("pinned")] if section.facet in self._pinned else []
                 parts += [tr("filtered")] if section.has_condition else []
                 parts += [tr("could not be counted")] if section.error is not None else []
@@ -825,6 +829,11 @@ def _quoted(text: str) -> str:
 def _items(said: str, count: int | None) -> str:
     n = count if count is not None and said == number(count) else 2  # a count from below is many
     return tr_n("{n} item", "{n} items", n, n=said)
+
+
+def _how_many(facet: Facet) -> str:
+    # Translators: values of a facet; a screen reader says it where others see a box to tick, or a round one
+    return tr("several can be chosen") if facet.takes_several else tr("one can be chosen")
 
 
 def _stopped(page: ExplorePage) -> str:

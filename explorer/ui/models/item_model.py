@@ -479,7 +479,7 @@ class ItemModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             name = tr(NAMES[column])
             return f"{name}, {self._order_words(column)}" if is_sorted else name
-        if role == Qt.ItemDataRole.ToolTipRole:
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             return tr(_SORT_TIPS[column]) if self.can_sort(column) else self.sort_refusal(column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft

@@ -125,6 +125,21 @@ def test_truncated_counts_have_a_plus_and_say_where_counting_stopped():
     assert row.data(Qt.ItemDataRole.AccessibleTextRole) == "tag a, 12+ items"
 
 
+@pytest.mark.parametrize("facet", Facet)
+def test_how_many_values_can_be_chosen_is_told_and_spoken(facet):
+    model = FacetModel()
+    model.show_pages({facet: page_of(facet, {"learning": 3} if facet is Facet.KIND else {"agent": 2})})
+    head = model.facet_index(facet)
+    is_several = facet in (Facet.KIND, Facet.SOURCE, Facet.TAG)
+    spoken = "several can be chosen" if is_several else "one can be chosen"
+    told = "Several values may be chosen" if is_several else "One value may be chosen"
+    assert told in tip_of(head)
+    assert spoken in head.data(Qt.ItemDataRole.AccessibleTextRole)
+    row = model.index(0, 0, head)
+    assert row.data(RowTypeRole) == RowType.VALUE
+    assert row.data(Qt.ItemDataRole.AccessibleDescriptionRole) == spoken
+
+
 def test_chosen_values_stand_on_top_even_at_zero():
     model = FacetModel()
     model.show_pages({Facet.TAG: TAGS})
