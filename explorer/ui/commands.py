@@ -9,10 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
+from shiboken6 import isValid
 
 from explorer.contract import ExplorePage, Facet, Hit, MemoryEngine, MetaFilter, Namespace
 from explorer.contract.query import MAX_BUCKETS
 from explorer.ui import text
+from explorer.ui.actions import actions_of, why_not
 from explorer.ui.facet_counts import count
 from explorer.ui.headline import headline
 from explorer.ui.i18n import tr
@@ -51,12 +53,22 @@ class Commands:
         self._window = window
 
     def gather(self) -> list[Command]:
-        """All that needs no asking: actions first, then what was seen lately, then where one can go."""
+        """All that needs no asking: the window's own actions first, then what was seen lately, then those of its
+        panels and menus, then where one can go.
+        """
+        own: list[Command] = []
+        lately: list[Command] = []
+        others: list[Command] = []
+        first = set(self._window.actions())
+        for action, title in actions_of(self._window).items():
+            if action is not self._window.palette_action:
+                group = own if action in first else lately if action.property("what") else others
+                group.append(_of_action(action, title))
         return [
-            *self._actions(),
-            *self._views(),
-            *self._recent_searches(),
+            *own,
+            *lately,
             *self._recent_items(),
+            *others,
             *self._nodes(0, NODES_AT_ONCE),
             *self._values(),
         ]
@@ -90,12 +102,6 @@ class Commands:
             partial(self._window.search_box.search, typed),
             "search",
         )
-
-    # Actions
-
-    def _actions(self) -> Iterator[Command]:
-        for action in self._window.commands():
-            yield _of_action(action)
 
     # Where one can go
 
@@ -145,17 +151,6 @@ class Commands:
             title = text.shown(headline(hit).name, 120) or tr("(empty)")
             yield Command(title, tr("Item"), partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
 
-    def _recent_searches(self) -> Iterator[Command]:
-        for query in self._window.search_box.recent:
-            yield Command(
-                text.shown(query, 120), tr("Recent search"), partial(self._window.search_box.search, query), "clock"
-            )
-
-    def _views(self) -> Iterator[Command]:
-        for view in self._window.views.views:
-            show = partial(self._window.show_saved, view.name)
-            yield Command(text.shown(view.name, 120), tr("Saved view"), show, "eye")
-
     # What they do
 
     def _go_to_node(self, at: Namespace) -> None:
@@ -193,10 +188,16 @@ async def _pages(engine: MemoryEngine, filter: MetaFilter, facets: Sequence[Face
     return (await count(engine, filter, dict.fromkeys(facets, MAX_BUCKETS))).pages
 
 
-def _of_action(action: QAction) -> Command:
+def _of_action(action: QAction, title: str) -> Command:
     keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    title = action.property("wholeTitle") or action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
-    icon = action.property("iconName") or ""
-    why_not = "" if action.isEnabled() else str(action.property("whyNot") or tr("Not possible now"))
+    icon = str(action.property("iconName") or "")
+    # Translators: beside an action that is a switch
+    aside = tr("on") if action.isChecked() else ""
+    what = str(action.property("what") or tr("Action"))
+
+    def run() -> None:
+        if isValid(action):  # a menu may have been filled anew meanwhile
+            action.trigger()
+
     # Only of actions: of some thousand paths any two letters would be initials.
-    return Command(title, tr("Action"), action.trigger, icon, keys=keys, why_not=why_not, by_initials=True)
+    return Command(title, what, run, icon, aside, keys, why_not(action), by_initials=True)

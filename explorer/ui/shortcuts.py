@@ -13,6 +13,7 @@ from explorer.ui.i18n import mark, tr
 WINDOW = mark("Window")
 # Translators: what is shown; a noun.
 VIEW = mark("View")
+PANELS = mark("Panels")
 _SEARCH = mark("Search")
 # Translators: the filter; a noun.
 _FILTER = mark("Filter")
@@ -94,7 +95,7 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
 
 def areas(window: QWidget) -> list[tuple[str, list[Key]]]:
     """All keys by the title of the area they belong to: first what works everywhere, then pane by pane."""
-    found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, *PANE_KEYS)}
+    found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, PANELS, *PANE_KEYS)}
     for area, keys, words in _of_actions(window):
         entries = found.setdefault(area, [])
         if (key := Key(keys, words)) not in entries:

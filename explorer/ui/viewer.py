@@ -1128,6 +1128,12 @@ class Header(QFrame):
         self.setProperty("surface", "head")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
+    def add(self, control: QWidget) -> None:
+        """Put a control after the others."""
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(control)
+
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))
 

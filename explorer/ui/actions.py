@@ -1,0 +1,71 @@
+"""The actions of a window: one rule finds them all, names them where they stand alone, and says why one cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from explorer.ui.i18n import tr
+
+
+def allow(action: QAction, why_not: str) -> None:
+    """Let an action be, or grey it; the reason is in its tooltip and in the palette."""
+    action.setEnabled(not why_not)
+    action.setProperty("whyNot", why_not)
+    tip = str(action.property("tip") or "")
+    if why_not:
+        tip = tr("{tip}. {reason}.", tip=tip, reason=why_not) if tip else why_not
+    action.setToolTip(tip)
+
+
+def why_not(action: QAction) -> str:
+    """Why an action cannot be now; "" where it can."""
+    return "" if action.isEnabled() else str(action.property("whyNot") or tr("Not possible now"))
+
+
+def is_of_a_row(menu: QMenu) -> bool:
+    """Whether a menu was opened on a single row or value, and goes when it closes: what is there belongs to that."""
+    return menu.testAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+
+def actions_of(window: QWidget) -> dict[QAction, str]:
+    """Every action of a window with its title, its own ones first, then those of its menus, then of its panels.
+
+    Menus are brought up to date, as when they open. An action that stands in a menu is called by the titles of the
+    menus that lead to it, unless its property `wholeTitle` says how. Menus of single rows are no part of a window.
+    """
+    roots = [menu for menu in window.findChildren(QMenu) if not isinstance(menu.parent(), QMenu)]
+    titles = {action: title for menu in roots if not is_of_a_row(menu) for action, title in _of_menu(menu, "")}
+    titles |= {action: _plain(action.text()) for action in window.actions()}
+    found: dict[QAction, str] = {}
+    for action in [*window.actions(), *titles, *window.findChildren(QAction)]:
+        is_in_menu = any(isinstance(one, QMenu) for one in action.associatedObjects())
+        if action.isSeparator() or not action.text() or action.menu() is not None:
+            continue
+        if action in titles or not is_in_menu:  # else of a row's menu, or of one that is shown no more
+            found[action] = str(action.property("wholeTitle") or titles.get(action) or _plain(action.text()))
+    return found
+
+
+def _of_menu(menu: QMenu, title: str) -> Iterator[tuple[QAction, str]]:
+    menu.aboutToShow.emit()
+    title = _under(title, menu.title())
+    for action in menu.actions():
+        below = action.menu()
+        if isinstance(below, QMenu):
+            yield from _of_menu(below, title)
+        else:
+            yield action, _under(title, action.text())
+
+
+def _under(title: str, words: str) -> str:
+    # Translators: what leads to an action of a menu, and the action
+    return tr("{menu}: {action}", menu=title, action=_plain(words)) if title and words else title or _plain(words)
+
+
+def _plain(words: str) -> str:
+    """Without the marks of the keys that open menus."""
+    return words.replace("&&", "\0").replace("&", "").replace("\0", "&")
