@@ -79,7 +79,7 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
     _ITEM: (
         Key(("Left", "Right"), mark("Between Read, Raw, Metadata and Why")),
         Key(("Up", "Down"), mark("The same; in the find bar the place before, or after")),
-        Key(("Ctrl+C",), mark("Copy what is marked")),
+        Key(("Ctrl+C",), mark("Copy what is marked, or the metadata value")),
         Key(("Ctrl+A",), mark("Mark all")),
         Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
         Key(("Esc",), mark("Close the find bar")),

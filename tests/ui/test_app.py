@@ -20,7 +20,7 @@ from explorer.contract import ItemKind, MetaFilter, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.options import Options
 from explorer.ui.app import Program
-from explorer.ui.main_window import MainWindow
+from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
 from tests.conftest import Until
 from tests.fakes import learning
@@ -358,3 +358,43 @@ def test_the_window_draws_itself_without_a_screen(tmp_path: Path) -> None:
     assert len({image.pixel(x, y) for x in range(0, 1280, 16) for y in range(0, 800, 16)}) > 10, "it is not blank"
     assert image.pixelColor(4, 60).lightness() < 60, "it is dark"
     assert not (tmp_path / "XDG_CONFIG_HOME").exists(), "a picture leaves nothing of its own behind"
+
+
+SPEAKS = """
+import sys
+from explorer.options import Options
+from explorer.ui import app, i18n
+
+async def start(program, options):
+    print(i18n._words.info().get("language", "en"), flush=True)
+    program.window.quit_wanted.emit()
+
+app.Program.start = start
+sys.exit(app.run(Options(language=sys.argv[1] or None)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept", "system", "says"),
+    [
+        ("", "de", "en_US", "de"),
+        ("", "zh_CN", "en_US", "zh_CN"),
+        ("", "en", "de_DE", "en"),
+        ("de", "zh_CN", "en_US", "de"),
+        ("", "", "de_DE", "de"),
+        ("", "no such language", "de_DE", "de"),
+    ],
+    ids=["kept German", "kept Chinese", "kept English", "asked before kept", "the system's", "kept nonsense"],
+)
+def test_the_language_is_what_is_asked_for_else_kept_else_the_system_s(
+    tmp_path: Path, asked: str, kept: str, system: str, says: str
+) -> None:
+    home = {name: str(tmp_path / name) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+    settings = open_settings(tmp_path / "XDG_CONFIG_HOME" / "tinymemory-explorer")
+    settings.setValue("language", kept)
+    settings.sync()
+    env = {**os.environ, **home, "QT_QPA_PLATFORM": "offscreen", "LC_ALL": f"{system}.UTF-8", "LANGUAGE": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", SPEAKS, asked], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == (says, 0), done.stderr

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 from explorer.ui import chips, facets, i18n, item_view, palette, segments, timeline, toolbar, trees, viewer
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
-from explorer.ui.viewer_parts import find_bar, readers
+from explorer.ui.viewer_parts import find_bar, pairs, readers
 from tests.conftest import Until
 from tests.ui.test_main_window import opened
 
@@ -31,6 +31,7 @@ HANDLERS: list[tuple[ModuleType, str]] = [
     (viewer, "Item"),
     (find_bar, "Item"),
     (readers, "Item"),
+    (pairs, "Item"),
     (segments, "Item"),
     (palette, "Command palette"),
 ]
