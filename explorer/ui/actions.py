@@ -52,16 +52,17 @@ def actions_of(window: QWidget) -> dict[QAction, str]:
 
 def _of_menu(menu: QMenu, title: str) -> Iterator[tuple[QAction, str]]:
     menu.aboutToShow.emit()
-    title = _under(title, menu.title())
+    title = under(title, menu.title())
     for action in menu.actions():
         below = action.menu()
         if isinstance(below, QMenu):
             yield from _of_menu(below, title)
         else:
-            yield action, _under(title, action.text())
+            yield action, under(title, action.text())
 
 
-def _under(title: str, words: str) -> str:
+def under(title: str, words: str) -> str:
+    """What something of a menu, or of a panel, is called where it stands alone; either may be empty."""
     # Translators: what leads to an action of a menu, and the action
     return tr("{menu}: {action}", menu=title, action=_plain(words)) if title and words else title or _plain(words)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from explorer.ui.i18n import mark, tr
@@ -109,16 +109,13 @@ def _of_actions(window: QWidget) -> Iterator[tuple[str, tuple[str, ...], str]]:
     for one in window.findChildren(QAction):
         if (keys := _portable(one.shortcuts())) and one.text():
             yield str(one.property("area") or _pane_of(one)), keys, one.text().replace("&", "").removesuffix("…")
-    for bare in window.findChildren(QShortcut):
-        if (keys := _portable(bare.keys())) and bare.whatsThis():
-            yield _pane_of(bare), keys, bare.whatsThis()
 
 
 def _portable(keys: Sequence[QKeySequence]) -> tuple[str, ...]:
     return tuple(key.toString(QKeySequence.SequenceFormat.PortableText) for key in keys if not key.isEmpty())
 
 
-def _pane_of(action: QAction | QShortcut) -> str:
+def _pane_of(action: QAction) -> str:
     owner = action.parent()
     while owner is not None:
         if owner.objectName() in _PANES:

@@ -82,8 +82,7 @@ async def test_every_action_with_keys_is_in_the_sheet(qtbot: QtBot, tmp_path: Pa
             for key in action.shortcuts():
                 words = action.text().replace("&", "").removesuffix("…")
                 assert (key.toString(QKeySequence.SequenceFormat.PortableText), words) in listed, action.text()
-        for shortcut in window.findChildren(QShortcut):
-            assert (shortcut.key().toString(QKeySequence.SequenceFormat.PortableText), shortcut.whatsThis()) in listed
+        assert not window.findChildren(QShortcut), "what has keys is an action, so that the palette has it too"
 
 
 class Marked(gettext.NullTranslations):
