@@ -39,6 +39,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
+from explorer.ui.actions import allow
 from explorer.ui.facet_counts import Counted, count
 from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.i18n import tr
@@ -231,7 +232,7 @@ class FacetPanel(QWidget):
 
     def _make_sort_button(self) -> QToolButton:
         self.sort_button = self._tool("sortFacetsButton", "sort", tr("Sort values"))
-        menu = QMenu(self.sort_button)
+        menu = QMenu(tr("Facets"), self.sort_button)
         menu.aboutToShow.connect(lambda: self._fill_sort_menu(menu))
         self._fill_sort_menu(menu)
         self.sort_button.setMenu(menu)
@@ -239,6 +240,8 @@ class FacetPanel(QWidget):
 
     def _fill_sort_menu(self, menu: QMenu) -> None:
         menu.clear()
+        for old in menu.findChildren(QActionGroup):
+            old.deleteLater()
         self._add_orders(menu, self.model.order, list(Facet))
 
     def _add_orders(self, menu: QMenu, now: Order | None, facets: list[Facet]) -> None:
@@ -253,7 +256,7 @@ class FacetPanel(QWidget):
 
     def _make_more_button(self) -> QToolButton:
         self.more_button = self._tool("moreFacetsButton", "more", tr("More about facets"))
-        menu = QMenu(self.more_button)
+        menu = QMenu(tr("Facets"), self.more_button)
         menu.addAction(tr("Expand all")).triggered.connect(self._on_expand_triggered)
         menu.addAction(tr("Collapse all")).triggered.connect(self._on_collapse_triggered)
         menu.addSeparator()
@@ -263,7 +266,7 @@ class FacetPanel(QWidget):
         menu.addAction(tr("Put facets back")).triggered.connect(self._on_put_back_triggered)
         menu.addSeparator()
         self.count_all_action = QAction(tr("Count everything"), menu)
-        self.count_all_action.setEnabled(False)
+        allow(self.count_all_action, tr("Everything is counted"))
         self.count_all_action.triggered.connect(self.count_all)
         menu.addAction(self.count_all_action)
         self.more_button.setMenu(menu)
@@ -467,7 +470,8 @@ class FacetPanel(QWidget):
         pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
         seen = max((page.total for page in pages if page.truncated), default=None)
         can_go_on = seen is not None and self.scan_limit < MAX_SCAN
-        self.count_all_action.setEnabled(can_go_on)
+        as_far = tr("A count goes no further") if seen is not None else tr("Everything is counted")
+        allow(self.count_all_action, "" if can_go_on else as_far)
         said = "" if seen is None else tr("Counted {n} of more items", n=number(seen))
         if said and said == self._note:
             return  # it is still there, or has been dismissed
@@ -736,7 +740,7 @@ class FacetPanel(QWidget):
             action = self.shown_menu.addAction(label(WORDS[facet].title))
             action.setCheckable(True)
             action.setChecked(is_shown)
-            action.setEnabled(not is_shown or len(self.model.facets) > 1)
+            allow(action, tr("One facet is always shown") if is_shown and len(self.model.facets) == 1 else "")
             action.setData(str(facet))
             action.triggered.connect(lambda checked, facet=facet: self._set_hidden(facet, not checked))
 

@@ -134,7 +134,7 @@ class MainWindow(QMainWindow):
         self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
         self.watch = Watch(self)
         offered = Commands(self)
-        self.palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
+        self.palette_box = Palette(self, offered.gather, offered.ask, offered.made_of, offered.beyond)
         self.jobs_view = JobsView(self.job_list, self._zone, self)
 
         # What is chosen in the palette is done where the keyboard was.
@@ -173,6 +173,7 @@ class MainWindow(QMainWindow):
         self.palette_action = self._action(
             tr("Do or go to…"), "search", "Ctrl+K", tr("Find an action, a node, a value, an item")
         )
+        self.palette_action.setObjectName("paletteAction")
         self.shortcuts_action = self._action(tr("Keyboard shortcuts"), "", "F1", tr("All keys, by area"))
         self.back_action = self._action(
             tr("Back"), "chevron-left", "Alt+Left", tr("Show the view before this one"), VIEW
