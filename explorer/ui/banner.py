@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import icons
+from explorer.ui.i18n import tr
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
@@ -47,7 +48,7 @@ class Banner(QWidget):
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._label.setWordWrap(True)
         self._label.setProperty("textRole", "medium")
-        self._details_button = QPushButton("Details")
+        self._details_button = QPushButton(tr("Details"))
         self._details_button.setObjectName("detailsButton")
         self._details_button.setProperty("kind", "flat")
         self._details_button.setCheckable(True)
@@ -55,15 +56,15 @@ class Banner(QWidget):
         self._action_button.setObjectName("bannerActionButton")
         self._dismiss_button = QToolButton()
         self._dismiss_button.setObjectName("dismissButton")
-        self._dismiss_button.setAccessibleName("Dismiss")
-        self._dismiss_button.setToolTip("Dismiss")
+        self._dismiss_button.setAccessibleName(tr("Dismiss"))
+        self._dismiss_button.setToolTip(tr("Dismiss"))
         icons.keep(self._dismiss_button, "close")
         self._details = QPlainTextEdit()
         self._details.setObjectName("bannerDetails")
         self._details.setReadOnly(True)
         self._details.setProperty("kind", "field")
         self._details.setProperty("textRole", "mono")
-        self._details.setAccessibleName("Details")
+        self._details.setAccessibleName(tr("Details"))
         self._details.setFixedHeight(round(theme().metrics("mono").lineSpacing() * DETAILS_LINES) + 12)
         self._details_box = QWidget()
         self._details_box.hide()
@@ -99,7 +100,7 @@ class Banner(QWidget):
 
     def show_error(self, sentence: str, details: str = "", retry: Callable[[], None] | None = None) -> None:
         """Say what failed. `details` open on demand; `retry` is offered where the same call may succeed."""
-        self._show("warning", sentence, details, "Retry" if retry else "", retry)
+        self._show("warning", sentence, details, tr("Retry") if retry else "", retry)
 
     def show_note(
         self, sentence: str, action_text: str = "", action: Callable[[], None] | None = None, icon: str = "clock"
@@ -165,9 +166,11 @@ def _clipped(details: str) -> str:
     """`details` as far as they can be shown at once, with hidden characters as marks; what is left out is said."""
     lines = details.split("\n")
     kept = [
-        line if len(line) <= MAX_DETAILS_LINE else f"{line[:MAX_DETAILS_LINE]}… ({number(len(line))} characters)"
+        line
+        if len(line) <= MAX_DETAILS_LINE
+        else tr("{start}… ({n} characters)", start=line[:MAX_DETAILS_LINE], n=number(len(line)))
         for line in lines[:MAX_DETAILS_LINES]
     ]
     if len(lines) > MAX_DETAILS_LINES:
-        kept.append(f"and {number(len(lines) - MAX_DETAILS_LINES)} more lines")
+        kept.append(tr("and {n} more lines", n=number(len(lines) - MAX_DETAILS_LINES)))
     return marked("\n".join(kept))

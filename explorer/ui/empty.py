@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSt
 
 from explorer.ui import icons
 from explorer.ui.busy import BusyLine
+from explorer.ui.i18n import tr
+from explorer.ui.labels import plain_label
 from explorer.ui.rows import fill_round
 from explorer.ui.text import duration, label
 from explorer.ui.theme import theme
@@ -24,21 +26,13 @@ TICK_MS = 250
 SKELETON_ROWS = (0.58, 0.45, 0.66, 0.37, 0.52)  # lengths of the text that is not there yet
 
 
-def _sentence_label() -> QLabel:
-    """A centred sentence in plain text that wraps."""
-    made = QLabel()
-    made.setTextFormat(Qt.TextFormat.PlainText)
+def _sentence_label(tone: str = "text2") -> QLabel:
+    """A centred sentence that wraps."""
+    made = plain_label("body", tone)
     made.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     made.setWordWrap(True)
     made.setMaximumWidth(theme().size_px("body") * MEASURE_EM)
     made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-    made.setProperty("tone", "text2")
-    return made
-
-
-def _title_label() -> QLabel:
-    made = _sentence_label()
-    made.setProperty("tone", "title")
     return made
 
 
@@ -49,7 +43,7 @@ class EmptyState(QWidget):
         super().__init__(parent)
         self._actions: list[Callable[[], None]] = []
         self._icon = icons.IconLabel(size=24)
-        self._title = _title_label()
+        self._title = _sentence_label("title")
         self._title.setObjectName("emptyTitleLabel")
         self._sentence = _sentence_label()
         self._sentence.setObjectName("emptySentenceLabel")
@@ -141,15 +135,14 @@ class LoadingState(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._started_s = 0.0
-        self._text = ""
         self._skeleton = Skeleton()
-        self._title = _title_label()
+        self._title = _sentence_label("title")
         self._title.setObjectName("loadingTitleLabel")
         self._sentence = _sentence_label()
         self._sentence.setObjectName("loadingLabel")
         self._line = BusyLine()
         self._line.setFixedSize(240, 4)
-        self._cancel_button = QPushButton("Cancel")
+        self._cancel_button = QPushButton(tr("Cancel"))
         self._cancel_button.setObjectName("loadingCancelButton")
 
         column = QVBoxLayout(self)
@@ -176,12 +169,11 @@ class LoadingState(QWidget):
         self._cancel_button.clicked.connect(self.cancel_wanted)
         self.stop()
 
-    def start(self, title: str = "Reading", sentence: str = "The first page appears as soon as it is here.") -> None:
+    def start(self, title: str) -> None:
         """Begin counting from now."""
         self.stop()
         self._started_s = time.monotonic()
         self._title.setText(title)
-        self._text = sentence
         self._wait.start()
 
     def stop(self) -> None:
@@ -200,7 +192,8 @@ class LoadingState(QWidget):
         elapsed_s = time.monotonic() - self._started_s
         if elapsed_s < TELLS_AFTER_S:
             return
-        self._sentence.setText(f"{duration(int(elapsed_s))} so far. {self._text}".strip())
+        so_far = tr("{time} so far.", time=duration(int(elapsed_s)))
+        self._sentence.setText(" ".join((so_far, tr("The first page appears as soon as it is here."))))
         if self._cancel_button.isHidden():
             for part in (self._title, self._sentence, self._line, self._cancel_button):
                 part.show()

@@ -16,17 +16,24 @@ from PySide6.QtWidgets import QWidget
 from explorer.contract import Hit, InvalidRequest, MemoryEngine, Reach
 from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.headline import headline
+from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.jobs import Jobs
-from explorer.ui.text import counted
+from explorer.ui.text import counted, word
 
 MAX_COPIED_CHARS = 50_000_000
 MAX_DRAGGED = 2_000
 _NAME_CHARS = 40
 _FORMS = {
-    CopyForm.TEXT: ("Copy text", "Ctrl+C"),
-    CopyForm.MARKDOWN: ("Copy as Markdown", "Ctrl+Shift+M"),
-    CopyForm.JSON: ("Copy as JSON", "Ctrl+Shift+J"),
-    CopyForm.ID: ("Copy id", "Ctrl+Shift+I"),
+    CopyForm.TEXT: (mark("Copy text"), "Ctrl+C"),
+    CopyForm.MARKDOWN: (mark("Copy as Markdown"), "Ctrl+Shift+M"),
+    CopyForm.JSON: (mark("Copy as JSON"), "Ctrl+Shift+J"),
+    CopyForm.ID: (mark("Copy id"), "Ctrl+Shift+I"),
+}
+_COPIED = {
+    CopyForm.TEXT: mark("Copied {items}"),
+    CopyForm.MARKDOWN: mark("Copied {items} as Markdown"),
+    CopyForm.JSON: mark("Copied {items} as JSON"),
+    CopyForm.ID: mark("Copied {items} as id"),
 }
 
 Batches = Callable[[], AsyncGenerator[list[Hit], None]]
@@ -36,7 +43,7 @@ Batches = Callable[[], AsyncGenerator[list[Hit], None]]
 class Copies(QObject):
     """Reads what is selected in the lanes `copy` and `drag` of its owner's jobs."""
 
-    said = Signal(str)  # how far copying is, then what was copied
+    said = Signal(str, bool)  # how far copying is, then what was copied; whether it goes on
 
     def __init__(self, view: QWidget, jobs: Jobs) -> None:
         super().__init__(view)
@@ -45,7 +52,7 @@ class Copies(QObject):
         self._folder: QTemporaryDir | None = None
         self.actions: dict[CopyForm, QAction] = {}
         for form, (words, shortcut) in _FORMS.items():
-            action = QAction(words, self)
+            action = QAction(tr(words), self)
             action.setObjectName(f"copy{form.value.capitalize()}Action")
             action.setShortcut(QKeySequence(shortcut))
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
@@ -60,7 +67,7 @@ class Copies(QObject):
     def cancel(self) -> None:
         """End copying; the clipboard keeps what it held."""
         self._jobs.cancel("copy")
-        self.said.emit("")
+        self.said.emit("", False)
 
     def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> None:
         """Write the selected items to a file, and pull that out while the button is still held down."""
@@ -77,21 +84,20 @@ class Copies(QObject):
                 texts += fresh
                 size += sum(map(len, fresh))
                 if size > MAX_COPIED_CHARS:
-                    raise InvalidRequest("that is too much for the clipboard; export it to a file")
+                    raise InvalidRequest(tr("that is too much for the clipboard; export it to a file"))
                 tell(len(texts))
                 await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
         return texts
 
     def _tell(self, total: int, n: int) -> None:
         if n < total:
-            self.said.emit(f"Copying, {counted(n, 'item')} so far")
+            self.said.emit(tr("Copying, {items} so far", items=counted(n, "item")), True)
 
     def _on_copied(self, form: CopyForm, texts: list[str]) -> None:
         if texts:
             # Not as QMimeData: such an object of Python's on the clipboard crashes at the end (PySide 6.11).
             QGuiApplication.clipboard().setText(BETWEEN[form].join(texts))
-        how = "" if form is CopyForm.TEXT else f" as {form.value}"
-        self.said.emit(f"Copied {counted(len(texts), 'item')}{how}")
+        self.said.emit(tr(_COPIED[form], items=counted(len(texts), "item")), False)
 
     async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> Path:
         texts: list[str] = []
@@ -101,12 +107,13 @@ class Copies(QObject):
                 first = first or hits[0]
                 texts += await copied(engine, hits, CopyForm.JSON, reach)
         if first is None or not texts:
-            raise FileError("none of the items could be read")
+            raise FileError(tr("none of the items could be read"))
         if self._folder is None:
             self._folder = QTemporaryDir()  # goes with the list: a drop may be read after it was let go
         if not self._folder.isValid():
-            raise FileError("there is no place for it")
-        name = file_name(first) if len(texts) == 1 else f"{len(texts)} items.jsonl"
+            raise FileError(tr("there is no place for it"))
+        n = len(texts)
+        name = file_name(first) if n == 1 else tr_n("{n} item", "{n} items", n, n=n) + ".jsonl"
         path = Path(self._folder.path()) / name
         data = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
         await asyncio.to_thread(path.write_bytes, data)
@@ -129,4 +136,4 @@ class Copies(QObject):
 def file_name(hit: Hit) -> str:
     """A name for the file of one item, that every system takes."""
     name = re.sub(r"[^\w\-. ]+", "_", headline(hit).name, flags=re.UNICODE)[:_NAME_CHARS].strip(" ._")
-    return f"{name or hit.kind.value}.jsonl"
+    return f"{name or word(hit.kind)}.jsonl"

@@ -10,25 +10,33 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from explorer.contract import ListOrder, SortBy
 from explorer.ui import icons
+from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import ItemView
 from explorer.ui.models.item_model import NAMES, SORT_OF, Column, ItemModel
 
 ORDER_WORDS = {
-    (SortBy.OBSERVED, True): "Newest first",
-    (SortBy.OBSERVED, False): "Oldest first",
-    (SortBy.KIND, False): "By kind",
-    (SortBy.KIND, True): "By kind, Z to A",
-    (SortBy.NODE, False): "By node",
-    (SortBy.NODE, True): "By node, Z to A",
-    (SortBy.AGENT, False): "By agent",
-    (SortBy.AGENT, True): "By agent, Z to A",
-    (SortBy.SOURCE, False): "By source",
-    (SortBy.SOURCE, True): "By source, Z to A",
+    (SortBy.OBSERVED, True): mark("Newest first"),
+    (SortBy.OBSERVED, False): mark("Oldest first"),
+    (SortBy.KIND, False): mark("By kind"),
+    (SortBy.KIND, True): mark("By kind, Z to A"),
+    (SortBy.NODE, False): mark("By node"),
+    (SortBy.NODE, True): mark("By node, Z to A"),
+    (SortBy.AGENT, False): mark("By agent"),
+    (SortBy.AGENT, True): mark("By agent, Z to A"),
+    (SortBy.SOURCE, False): mark("By source"),
+    (SortBy.SOURCE, True): mark("By source, Z to A"),
 }
+_NEVER_BY = {
+    Column.TEXT: mark("By text"),
+    Column.TAGS: mark("By tags"),
+    Column.CONFIDENCE: mark("By confidence"),
+    Column.LENGTH: mark("By length"),
+}
+"""What no engine sorts by."""
 
 
 def order_words(order: ListOrder) -> str:
-    return ORDER_WORDS[order.by, order.descending]
+    return tr(ORDER_WORDS[order.by, order.descending])
 
 
 def next_order(now: ListOrder, by: SortBy) -> ListOrder:
@@ -62,7 +70,7 @@ class SortButton(_MenuButton):
     order_wanted = Signal(object)  # a ListOrder
 
     def __init__(self, model: ItemModel, parent: QWidget | None = None) -> None:
-        super().__init__("sortButton", "sort", "Order of the items", parent)
+        super().__init__("sortButton", "sort", tr("Order of the items"), parent)
         self._model = model
         self._order = ListOrder()
         self._is_search = False
@@ -74,15 +82,15 @@ class SortButton(_MenuButton):
         """The order in use where the engine serves any; else what the rows are found to be in."""
         self._order, self._is_search = order, is_search
         self.setText(self.words)
-        self.setAccessibleName(f"Order of the items: {self.words}")
+        self.setAccessibleName(tr("Order of the items: {order}", order=self.words))
 
     @property
     def words(self) -> str:
         if self._model.can_sort(Column.OBSERVED):
             return order_words(self._order)
         if self._is_search:
-            return "Best first"
-        return "Newest first" if self._model.sorted_by is Column.OBSERVED else "Engine's order"
+            return tr("Best first")
+        return tr("Newest first") if self._model.sorted_by is Column.OBSERVED else tr("Engine's order")
 
     def set_narrow(self, is_narrow: bool) -> None:
         """The icon alone."""
@@ -98,7 +106,7 @@ class SortButton(_MenuButton):
                 continue  # the other direction: a press on the column's head, or on the entry that is chosen
             order = ListOrder(by=by, descending=descending)
             column = next(column for column, each in SORT_OF.items() if each is by)
-            action = menu.addAction(words)
+            action = menu.addAction(tr(words))
             action.setCheckable(True)
             action.setEnabled(self._model.can_sort(column))
             action.setChecked(action.isEnabled() and order == self._order)
@@ -108,10 +116,10 @@ class SortButton(_MenuButton):
         menu.addSeparator()
         if self._model.can_sort(Column.OBSERVED):
             other = ListOrder(by=self._order.by, descending=not self._order.descending)
-            menu.addAction("Reverse").triggered.connect(lambda: self.order_wanted.emit(other))
+            menu.addAction(tr("Reverse")).triggered.connect(lambda: self.order_wanted.emit(other))
             menu.addSeparator()
-        for column in (Column.TEXT, Column.TAGS, Column.CONFIDENCE, Column.LENGTH):
-            action = menu.addAction(f"By {NAMES[column].lower()}")
+        for column, words in _NEVER_BY.items():
+            action = menu.addAction(tr(words))
             action.setEnabled(False)
             action.setToolTip(self._model.sort_refusal(column))
 
@@ -123,7 +131,7 @@ class ColumnsButton(_MenuButton):
     reset_wanted = Signal()
 
     def __init__(self, view: ItemView, parent: QWidget | None = None) -> None:
-        super().__init__("columnsButton", "columns", "Columns", parent)
+        super().__init__("columnsButton", "columns", tr("Columns"), parent)
         self._view = view
         self.fill()
 
@@ -136,20 +144,20 @@ class ColumnsButton(_MenuButton):
 def fill_columns_menu(menu: QMenu, view: ItemView, button: ColumnsButton) -> None:
     """The entries of the button, for the head's own menu too."""
     for column in view.columns():
-        action = menu.addAction(NAMES[column])
+        action = menu.addAction(tr(NAMES[column]))
         action.setCheckable(True)
         action.setChecked(not view.isColumnHidden(column))
         if column is Column.TEXT:
             action.setEnabled(False)
-            action.setToolTip("The text is always shown")
+            action.setToolTip(tr("The text is always shown"))
         action.triggered.connect(lambda on, column=column: button.shown_wanted.emit(column, on))
     menu.addSeparator()
     movable = [column for column in view.shown_columns() if column is not Column.KIND]
-    for words, step, columns in (("Move forward", -1, movable[1:]), ("Move back", 1, movable[:-1])):
+    for words, step, columns in ((tr("Move forward"), -1, movable[1:]), (tr("Move back"), 1, movable[:-1])):
         places = menu.addMenu(words)
         places.setEnabled(bool(columns))
         for column in columns:
             move = partial(view.move_column, column, step)
-            places.addAction(NAMES[column]).triggered.connect(lambda _=False, move=move: move())
-    menu.addAction("Reset widths").triggered.connect(view.reset_widths)
-    menu.addAction("Columns as at first").triggered.connect(button.reset_wanted)
+            places.addAction(tr(NAMES[column])).triggered.connect(lambda _=False, move=move: move())
+    menu.addAction(tr("Reset widths")).triggered.connect(view.reset_widths)
+    menu.addAction(tr("Columns as at first")).triggered.connect(button.reset_wanted)

@@ -17,7 +17,8 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_SCAN
 from explorer.ui.conditions import QUERY, Condition
-from explorer.ui.text import at_least, counted, number, shown
+from explorer.ui.i18n import mark, tr, tr_n
+from explorer.ui.text import at_least, number, shown
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,62 @@ class Count:
     n: int
     is_least: bool = False
 
+    @property
+    def plural(self) -> int:
+        """What the words beside it agree with: of `1+ items` there are several."""
+        return max(self.n, 2) if self.is_least else self.n
+
     def __str__(self) -> str:
         return at_least(self.n) if self.is_least else number(self.n)
 
 
 NONE = Count(0)
+
+_NAMED = {
+    # Translators: this and the like only stand in “Without {condition} there are …”.
+    "reach": mark("the namespace"),
+    "workspace": mark("the workspace"),
+    "folder": mark("the folder"),
+    "file_path": mark("the file"),
+    "language": mark("the language"),
+    "repo": mark("the repo"),
+    "commit": mark("the commit"),
+    "url": mark("the url"),
+    "thread_id": mark("the thread"),
+    "agent_id": mark("the agent"),
+    "tool_call": mark("the tool"),
+    "source_id": mark("the source id"),
+    "turns": mark("the turns"),
+    "kinds": mark("the kind"),
+    "sources": mark("the source"),
+    "tags_any": mark("the tag"),
+    "observed_after": mark("the dates"),
+    "observed_before": mark("the dates"),
+    QUERY: mark("the search"),
+}
+"""A condition by its field."""
+_REMOVE = {
+    "reach": mark("Remove the namespace"),
+    "workspace": mark("Remove the workspace"),
+    "folder": mark("Remove the folder"),
+    "file_path": mark("Remove the file"),
+    "language": mark("Remove the language"),
+    "repo": mark("Remove the repo"),
+    "commit": mark("Remove the commit"),
+    "url": mark("Remove the url"),
+    "thread_id": mark("Remove the thread"),
+    "agent_id": mark("Remove the agent"),
+    "tool_call": mark("Remove the tool"),
+    "source_id": mark("Remove the source id"),
+    "turns": mark("Remove the turns"),
+    "kinds": mark("Remove the kind"),
+    "sources": mark("Remove the source"),
+    "tags_any": mark("Remove the tag"),
+    "observed_after": mark("Remove the dates"),
+    "observed_before": mark("Remove the dates"),
+    QUERY: mark("Remove the search"),
+}
+"""What takes away the condition of a field, from the filter and not from what is stored."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +106,6 @@ class Stored:
 
     outside: Count
     sandboxed: Count = NONE
-
-    @property
-    def place(self) -> str:
-        """What the number of `outside` is true of."""
-        return "stored" if self.sandboxed == NONE else "outside sandboxes"
 
 
 @dataclass(frozen=True)
@@ -94,29 +141,49 @@ def sandbox_words(filter: MetaFilter) -> str:
     """That the filter looks into a sandbox, whose items are no part of what is stored outside; else empty."""
     if filter.reach is None or not filter.reach.at.is_sandboxed_from(Namespace.ROOT):
         return ""
-    return "sandbox and its parents" if filter.reach.inherit else "in a sandbox"
+    # Translators: beside the number of items that match: where they are.
+    return tr("sandbox and its parents") if filter.reach.inherit else tr("in a sandbox")
 
 
-def named(condition: Condition) -> str:
-    """`the tag`, `the search`: a condition by its kind; the chip has its value."""
-    names = {QUERY: "search", "observed_after": "dates", "observed_before": "dates", "reach": "namespace"}
-    return f"the {names.get(condition.field) or condition.words.rpartition(' ')[0] or condition.words}"
+def without_sentence(condition: Condition, count: Count) -> str:
+    """How many there are without a condition, named by its kind; the chip has its value."""
+    named = tr(_NAMED[condition.field])
+    if count == NONE:
+        # Translators: {condition} is one of the phrases like “the tag”.
+        return tr("Without {condition} there are none.", condition=named)
+    return tr_n(
+        "Without {condition} there is {n} item.",
+        "Without {condition} there are {n} items.",
+        count.plural,
+        condition=named,
+        n=count,
+    )
+
+
+def remove_words(condition: Condition) -> str:
+    """`Remove the tag`: what removes a condition, for a button."""
+    return tr(_REMOVE[condition.field])
 
 
 def stored_sentence(stored: Stored) -> str:
-    said = f"There {are(stored.outside)} {stored.place}"
-    return f"{said}, and {stored.sandboxed} in them." if stored.sandboxed != NONE else f"{said}."
+    outside, sandboxed = stored.outside, stored.sandboxed
+    if sandboxed == NONE:
+        if outside == NONE:
+            return tr("There are none stored.")
+        return tr_n("There is {n} item stored.", "There are {n} items stored.", outside.plural, n=outside)
+    if outside == NONE:
+        return tr("There are none outside sandboxes, and {sandboxed} in them.", sandboxed=sandboxed)
+    return tr_n(
+        "There is {n} item outside sandboxes, and {sandboxed} in them.",
+        "There are {n} items outside sandboxes, and {sandboxed} in them.",
+        outside.plural,
+        n=outside,
+        sandboxed=sandboxed,
+    )
 
 
 def health_sentence(health: EngineHealth) -> str:
     said = shown(health.reason or "", 300).strip().removesuffix(".")
     if not said:
-        return "The engine is down." if health.state == "down" else "The engine is degraded."
+        return tr("The engine is down.") if health.state == "down" else tr("The engine is degraded.")
     return f"{said[:1].upper()}{said[1:]}."
-
-
-def are(count: Count) -> str:
-    """`is 1 item`, `are 2 467 items`, `are none`."""
-    if count == NONE:
-        return "are none"
-    return f"{'is' if count == Count(1) else 'are'} {counted(count.n, 'item', count.is_least)}"

@@ -30,10 +30,11 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import ItemKind
 from explorer.ui.empty import SKELETON_ROWS
+from explorer.ui.i18n import tr
 from explorer.ui.item_head import ItemHead
-from explorer.ui.models.item_model import DOWN, HEADS, NUMBERS, Column, ItemModel
+from explorer.ui.models.item_model import DOWN, NUMBERS, Column, ItemModel, head_words
 from explorer.ui.rows import draw_bar, draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import MONTHS, number, shown
+from explorer.ui.text import date_in_full, day_and_time, number, shown, word
 from explorer.ui.theme import theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -70,7 +71,7 @@ class ItemView(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("itemView")
-        self.setAccessibleName("Items")
+        self.setAccessibleName(tr("Items"))
         self._hovered = -1
         self._chosen: dict[Column, int] = {}  # widths given by hand
         self._is_fitting = False
@@ -168,7 +169,7 @@ class ItemView(QTableView):
         model = self.model()
         score = model.widest_score if isinstance(model, ItemModel) else ""
         sorts = column in (Column.OBSERVED, Column.SCORE)
-        head = f"{DOWN} {HEADS[column]}" if sorts else HEADS[column]
+        head = f"{DOWN} {head_words(column)}" if sorts else head_words(column)
         texts = {
             Column.OBSERVED: _dates(),
             Column.SCORE: ["0.00", score],
@@ -411,7 +412,7 @@ class ItemDelegate(QStyledItemDelegate):
         """A row that is not held: what is to come, or that it is gone."""
         if model.is_gone(row):
             if column is Column.TEXT:
-                draw_text(painter, cell, "No longer stored", "body", "text3")
+                draw_text(painter, cell, tr("No longer stored"), "body", "text3")
             return
         if column not in (Column.TEXT, Column.OBSERVED):
             return
@@ -452,10 +453,10 @@ class ItemDelegate(QStyledItemDelegate):
         kind = model.learning_kind(row)
         room = QRect(cell)
         if kind is not None:
-            draw_pill(painter, cell, kind.value, ground="raised" if selected else "idle")
-            room = self._before(cell, pill_width(kind.value) + GAP)
+            draw_pill(painter, cell, word(kind), ground="raised" if selected else "idle")
+            room = self._before(cell, pill_width(word(kind)) + GAP)
         if not parts.line:
-            draw_text(painter, room, "(empty)", "body", "text3")
+            draw_text(painter, room, tr("(empty)"), "body", "text3")
             return
         if not parts.title:
             draw_text(painter, room, shown(parts.rest), "medium" if selected else "body", token)
@@ -483,4 +484,5 @@ def _dates() -> list[str]:
     """The widest forms a date can take: which month and digit are widest is the font's matter."""
     digit = max("0123456789", key=text_width)
     day = f"{digit}{digit}"
-    return [form for month in MONTHS for form in (f"{day} {month} {day}:{day}", f"{day} {month} {day}{day}")]
+    forms = [day_and_time(day, month, f"{day}:{day}") for month in range(1, 13)]
+    return forms + [date_in_full(day, month, f"{day}{day}") for month in range(1, 13)]

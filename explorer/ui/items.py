@@ -47,6 +47,7 @@ from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
+from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
 from explorer.ui.item_questions import (
@@ -55,13 +56,13 @@ from explorer.ui.item_questions import (
     Count,
     Stored,
     Why,
-    are,
     count_of,
     health_sentence,
-    named,
+    remove_words,
     sandbox_words,
     stored_in,
     stored_sentence,
+    without_sentence,
 )
 from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
@@ -82,7 +83,25 @@ KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
 MAX_TOLD = 3  # conditions whose removal is told; of more, the best
-_NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_NOTHING_MATCHES = {
+    0: mark("Nothing matches"),
+    1: mark("Nothing matches this condition"),
+    2: mark("Nothing matches these two conditions"),
+    3: mark("Nothing matches these three conditions"),
+    4: mark("Nothing matches these four conditions"),
+    5: mark("Nothing matches these five conditions"),
+    6: mark("Nothing matches these six conditions"),
+    7: mark("Nothing matches these seven conditions"),
+    8: mark("Nothing matches these eight conditions"),
+    9: mark("Nothing matches these nine conditions"),
+}
+"""By the number of conditions; more of them in figures."""
+_FOUND_BY = {
+    FetchMode.KEYWORD: mark("found by keyword"),
+    FetchMode.VECTOR: mark("found by vector"),
+    FetchMode.HYBRID: mark("found by hybrid"),
+}
+"""Beside the number of hits."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +182,7 @@ class ItemList(QWidget):
         self.aside_label.setTextFormat(Qt.TextFormat.PlainText)
         self.aside_label.setProperty("textRole", "small")
         self.aside_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.count_all_button = QPushButton("Count all")
+        self.count_all_button = QPushButton(tr("Count all"))
         self.count_all_button.setObjectName("countAllButton")
         self.count_all_button.setProperty("kind", "link")
         self.news_button = QPushButton()  # in the head: beside the rows, which it must not move
@@ -203,30 +222,30 @@ class ItemList(QWidget):
         self.select_all_button = QPushButton()
         self.select_all_button.setObjectName("selectAllButton")
         self.select_all_button.setProperty("kind", "link")
-        self.export_button = QPushButton("Export…")
+        self.export_button = QPushButton(tr("Export…"))
         self.export_button.setObjectName("exportSelectedButton")
-        self.export_button.setAccessibleName("Export what is selected")
+        self.export_button.setAccessibleName(tr("Export what is selected"))
         self.copied_label = _AsideLabel()
         self.copied_label.setObjectName("copiedLabel")
         self.copied_label.setTextFormat(Qt.TextFormat.PlainText)
         self.copied_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.copy_cancel_button = QPushButton("Cancel")
+        self.copy_cancel_button = QPushButton(tr("Cancel"))
         self.copy_cancel_button.setObjectName("copyCancelButton")
         self.copy_cancel_button.setProperty("kind", "link")
-        self.copy_cancel_button.setAccessibleName("Cancel copying")
+        self.copy_cancel_button.setAccessibleName(tr("Cancel copying"))
         self.stopped_label = QLabel()
         self.stopped_label.setObjectName("stoppedLabel")
         self.stopped_label.setTextFormat(Qt.TextFormat.PlainText)
         self.stopped_label.setProperty("tone", "caution")
         self.stopped_label.setWordWrap(True)
-        self.go_on_button = QPushButton("Look further")
+        self.go_on_button = QPushButton(tr("Look further"))
         self.go_on_button.setObjectName("goOnButton")
         self.go_on_button.setProperty("kind", "link")
         self.loaded_label = QLabel()
         self.loaded_label.setObjectName("loadedLabel")
         self.loaded_label.setTextFormat(Qt.TextFormat.PlainText)
         self.loaded_label.setProperty("tone", "text2")
-        self.load_more_button = QPushButton("Load more")
+        self.load_more_button = QPushButton(tr("Load more"))
         self.load_more_button.setObjectName("loadMoreButton")
         self.load_more_button.setProperty("kind", "link")
         self.foot = QFrame()
@@ -359,14 +378,17 @@ class ItemList(QWidget):
         if health is None or health.state == "ok" or self.model.is_stale:  # stale rows have a graver sentence
             self.health_banner.clear()
         else:
-            self.health_banner.show_note(health_sentence(health), "Try again", self.refresh, icon="warning")
+            self.health_banner.show_note(health_sentence(health), tr("Try again"), self.refresh, icon="warning")
 
     def show_news(self, words: str) -> None:
         """Offer to read again, since what is shown changed elsewhere; the rows stay. "" takes the offer back."""
-        self.news_button.setText(f"{words}: refresh" if words else "")
+        # Translators: on a button, after what changed, as in “3 new, 1 gone: refresh”.
+        self.news_button.setText(tr("{news}: refresh", news=words) if words else "")
         if words:
             self.news_button.setToolTip(
-                f"What is shown was read at {self._read_at:%H:%M:%S}. Press to read it again." if self._read_at else ""
+                tr("What is shown was read at {time}. Press to read it again.", time=f"{self._read_at:%H:%M:%S}")
+                if self._read_at
+                else ""
             )
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.news_button.text()))
         self.news_button.setVisible(bool(words))
@@ -436,14 +458,16 @@ class ItemList(QWidget):
     def _show_sorts(self) -> None:
         """Say by which columns the rows can be sorted, and why not by the others."""
         engine, ask = self._engine, self._shown_ask or self._ask
-        refusals = dict.fromkeys(Column, "Nothing is open")
+        refusals = dict.fromkeys(Column, tr("Nothing is open"))
         if ask.is_search:
-            refusals = dict.fromkeys(Column, "The hits of a search stand best first")
+            refusals = dict.fromkeys(Column, tr("The hits of a search stand best first"))
         elif engine is not None:
             label = engine.descriptor().label
-            by_place = bool(engine.sorts())
-            why = "does not sort by this" if by_place else "lists in its own order only"
-            refusals = {column: f"{label} {why}" for column in Column if SORT_OF.get(column) not in engine.sorts()}
+            if engine.sorts():
+                why = tr("{engine} does not sort by this", engine=label)
+            else:
+                why = tr("{engine} lists in its own order only", engine=label)
+            refusals = {column: why for column in Column if SORT_OF.get(column) not in engine.sorts()}
         self.model.set_sort_refusals(refusals)
         order = self._listed_order(engine) if engine is not None else self._order
         self.sort_button.show_order(order, is_search=ask.is_search)
@@ -538,7 +562,7 @@ class ItemList(QWidget):
         self._counted_so_far = None
         self.busy_line.set_busy(True)
         if self.model.rowCount() == 0:
-            self.loading.start(f"Reading {shown(self._name)}")
+            self.loading.start(tr("Reading {memory}", memory=shown(self._name)))
             self._show_only(self.loading)
 
         def on_first_page(page: Page | Span) -> None:
@@ -564,7 +588,7 @@ class ItemList(QWidget):
         modes = engine.descriptor().fetch_modes
         mode = ask.mode or (modes[0] if modes else None)
         if mode is None:
-            raise Unsupported(f"engine `{engine.descriptor().id}` has no search")
+            raise Unsupported(tr("engine `{engine}` has no search", engine=engine.descriptor().id))
         req = FetchRequest(query=ask.query, mode=mode, filter=ask.filter, limit=FETCH_PAGE, cursor=cursor)
         if type(engine).fetch_explained is not MemoryEngine.fetch_explained:
             told = await engine.fetch_explained(req)
@@ -872,12 +896,12 @@ class ItemList(QWidget):
         self._show_count()
         if isinstance(error, Unauthorized):
             self.banner.clear()
-            rest = "What you saw last stays below. " if has_rows else ""
+            rest = [tr("What you saw last stays below.")] if has_rows else []
             self._say(
                 "key",
-                "The key was refused",
-                f"{rest}Open the connection and enter a new key; nothing is sent until then.",
-                [("Edit connection…", self.edit_connection_wanted.emit)],
+                tr("The key was refused"),
+                " ".join([*rest, tr("Open the connection and enter a new key; nothing is sent until then.")]),
+                [(tr("Edit connection…"), self.edit_connection_wanted.emit)],
                 tone="caution",
             )
         elif has_rows:
@@ -886,9 +910,9 @@ class ItemList(QWidget):
             down = isinstance(error, Unavailable)
             self._say(
                 "plug" if down else "warning",
-                f"No answer from {shown(self._name)}" if down else "This could not be read",
+                tr("No answer from {memory}", memory=shown(self._name)) if down else tr("This could not be read"),
                 sentence(error),
-                [("Try again", self._read)] if may_pass(error) else [],
+                [(tr("Try again"), self._read)] if may_pass(error) else [],
                 tone="caution",
             )
 
@@ -898,7 +922,7 @@ class ItemList(QWidget):
         self._counting = False
         self.busy_line.set_busy(False)
         self.loading.stop()
-        self._say("pause", "Reading was stopped", "Nothing was changed.", [("Read again", self._read)])
+        self._say("pause", tr("Reading was stopped"), tr("Nothing was changed."), [(tr("Read again"), self._read)])
         self._show_count()
 
     # Emptiness
@@ -932,30 +956,37 @@ class ItemList(QWidget):
         self._show_count()
         if health.state != "ok":
             down = health.state == "down"
-            title = f"{shown(self._name)} does not serve now" if down else "The engine answers, but not fully"
-            doubt = "Items may exist that this cannot see." if down else "That may be why nothing is shown."
+            if down:
+                title = tr("{memory} does not serve now", memory=shown(self._name))
+                doubt = tr("Items may exist that this cannot see.")
+            else:
+                title = tr("The engine answers, but not fully")
+                doubt = tr("That may be why nothing is shown.")
             said = f"{health_sentence(health)} {doubt}"
-            self._say("plug" if down else "warning", title, said, [("Try again", self.refresh)], tone="caution")
+            self._say("plug" if down else "warning", title, said, [(tr("Try again"), self.refresh)], tone="caution")
         elif self.model.stopped:
             self._say(
                 "warning",
-                "Nothing found yet",
+                tr("Nothing found yet"),
                 self.model.stopped,
-                [("Look further", self._look_further)] if self.model.can_go_on else [],
+                [(tr("Look further"), self._look_further)] if self.model.can_go_on else [],
                 tone="caution",
             )
         elif self._ask.filter.is_empty() and not self._ask.is_search and stored.sandboxed != NONE:
-            self._say(
-                "inbox",
-                "Nothing is stored outside sandboxes",
-                f"In sandboxes there {are(stored.sandboxed)}. Choose one among the namespaces to see what it holds.",
+            held = tr_n(
+                "In sandboxes there is {n} item.",
+                "In sandboxes there are {n} items.",
+                stored.sandboxed.plural,
+                n=stored.sandboxed,
             )
+            way_on = tr("Choose one among the namespaces to see what it holds.")
+            self._say("inbox", tr("Nothing is stored outside sandboxes"), f"{held} {way_on}")
         elif self._ask.filter.is_empty() and not self._ask.is_search:
             self._say(
                 "inbox",
-                f"Nothing is stored in {shown(self._name)}",
-                "Import a file to begin.",
-                [("Import…", self.import_wanted.emit)],
+                tr("Nothing is stored in {memory}", memory=shown(self._name)),
+                tr("Import a file to begin."),
+                [(tr("Import…"), self.import_wanted.emit)],
             )
         else:
             self._say_nothing_matches(why)
@@ -963,33 +994,36 @@ class ItemList(QWidget):
     def _say_nothing_matches(self, why: Why) -> None:
         """The conditions by name, what is there without each, and the removal that gives most as the first way on."""
         n = len(why.without)
-        title = "Nothing matches"
-        if n == 1:
-            title += " this condition"
-        elif n:
-            title += f" these {_NUMBER_WORDS[n] if n < len(_NUMBER_WORDS) else number(n)} conditions"
+        if n in _NOTHING_MATCHES:
+            title = tr(_NOTHING_MATCHES[n])
+        else:
+            title = tr("Nothing matches these {n} conditions", n=number(n))
         best = max(why.without, key=lambda each: each[1].n, default=None)
-        clear: Action = ("Clear all", self.clear_wanted.emit)
+        clear: Action = (tr("Clear all"), self.clear_wanted.emit)
         if best is None or best[1] == NONE:
-            said = "Without any one of them there are still none. " if n > 1 else ""
-            self._say("funnel", title, f"{said}{stored_sentence(why.stored)}", [clear])
+            said = [tr("Without any one of them there are still none.")] if n > 1 else []
+            self._say("funnel", title, " ".join([*said, stored_sentence(why.stored)]), [clear])
             return
         told = why.without if n <= MAX_TOLD else (best,)
         ranked = sorted(told, key=lambda each: -each[1].n)
-        said = " ".join(f"Without {named(one)} there {are(count)}." for one, count in ranked)
         field = best[0].field
-        remove: Action = (f"Remove {named(best[0])}", lambda: self.remove_wanted.emit(field))
-        self._say("funnel", title, said, [remove] if n == 1 else [clear, remove])
+        remove: Action = (remove_words(best[0]), lambda: self.remove_wanted.emit(field))
+        self._say(
+            "funnel",
+            title,
+            " ".join(without_sentence(one, count) for one, count in ranked),
+            [remove] if n == 1 else [clear, remove],
+        )
 
     def _look_further(self) -> None:
-        self.loading.start(f"Reading {shown(self._name)}")
+        self.loading.start(tr("Reading {memory}", memory=shown(self._name)))
         self._show_only(self.loading)
         self.model.go_on()
 
     def _show_nothing_open(self) -> None:
         self.loading.stop()
         self._show_count()
-        self._say("plug", "Nothing is open", "Open a memory to see its items.")
+        self._say("plug", tr("Nothing is open"), tr("Open a memory to see its items."))
 
     def _say(self, icon: str, title: str, said: str, actions: Sequence[Action] = (), tone: str = "text2") -> None:
         self.state.show_state(icon, title, said, actions, tone)
@@ -1023,13 +1057,15 @@ class ItemList(QWidget):
         aside = self._aside(ask)
         self.aside_label.say(aside, is_doubtful=bool(self._notes) and ask.is_search and not self.model.is_stale)
         cut = self._total if self._total is not None and self._total.is_least and not ask.is_search else None
-        why_more = f"Counting stopped at {number(cut.n)} items; there may be more." if cut else ""
+        why_more = tr("Counting stopped at {n} items; there may be more.", n=number(cut.n)) if cut else ""
         if ask.is_search and settled is not None and settled.is_least:
-            why_more = "A search is read page by page and not counted before its end; more hits come with “Load more”."
+            why_more = tr(
+                "A search is read page by page and not counted before its end; more hits come with “Load more”."
+            )
         self.count_label.setToolTip(why_more)
         running = self._counted_so_far is not None
         self.count_all_button.setVisible((cut is not None or running) and not self.model.is_stale)
-        self.count_all_button.setText("Stop counting" if running else "Count all")
+        self.count_all_button.setText(tr("Stop counting") if running else tr("Count all"))
         is_settled = not (self._counting or running or self._is_replacing or self.model.is_stale)
         if settled is not None and is_settled:
             self._announce(settled)
@@ -1049,28 +1085,33 @@ class ItemList(QWidget):
         if self._engine is None or self._shown_ask is None:
             return ""
         if self.model.is_stale:
-            return f"read {self._read_at:%H:%M:%S}, not current" if self._read_at else ""
+            # Translators: of rows that are shown although newer ones could not be had.
+            return tr("read {time}, not current", time=f"{self._read_at:%H:%M:%S}") if self._read_at else ""
         if ask.is_search:
             modes = self._engine.descriptor().fetch_modes
             mode = ask.mode or (modes[0] if modes else None)
             notes = "".join(f"; {shown(note).removesuffix('.')}" for note in self._notes)
-            return f"found by {mode}{notes}" if mode else ""
+            return f"{tr(_FOUND_BY[mode])}{notes}" if mode else ""
         if self._counted_so_far is not None:
-            return "counting all"
+            return tr("counting all")
         if self._stored == Stored(NONE) and self.model.rowCount() == 0:
-            return "nothing stored yet"
+            return tr("nothing stored yet")
         if self._counting and self.model.has_more:
-            return "still counting"
+            return tr("still counting")
         if self._total is None and self.model.has_more:
-            return "not counted"
+            return tr("not counted")
         if where := sandbox_words(ask.filter):
             return where
         if self._stored is None:
             return ""
         if ask.filter.is_empty():
             sandboxed = self._stored.sandboxed
-            return f"{sandboxed} more in sandboxes" if sandboxed != NONE else ""
-        return f"of {self._stored.outside} {self._stored.place}"
+            return tr("{n} more in sandboxes", n=sandboxed) if sandboxed != NONE else ""
+        if self._stored.sandboxed == NONE:
+            # Translators: beside the number of items that match, as in “37 items” “of 2 467 stored”.
+            return tr("of {total} stored", total=self._stored.outside)
+        # Translators: beside the number of items that match, as in “37 items” “of 2 467 outside sandboxes”.
+        return tr("of {total} outside sandboxes", total=self._stored.outside)
 
     def _announce(self, settled: Count) -> None:
         self.counted.emit((settled.n, settled.is_least))
@@ -1093,10 +1134,13 @@ class ItemList(QWidget):
         )
         if self.model.listing is not None:
             seen = self.view.visible_rows()
-            place = f"{number(seen.start + 1)} to {number(seen.stop)} of {settled}" if seen else ""
+            first, last = number(seen.start + 1), number(seen.stop)
+            # Translators: which rows are in sight, as in “1 to 20 of 2 467”.
+            place = tr("{first} to {last} of {total}", first=first, last=last, total=settled) if seen else ""
             self.loaded_label.setText(place)
         else:
-            self.loaded_label.setText(f"{number(rows)} of {settled} loaded" if settled is not None and rows else "")
+            loaded = tr("{n} of {total} loaded", n=number(rows), total=settled) if settled is not None and rows else ""
+            self.loaded_label.setText(loaded)
 
     def _on_load_more_button_clicked(self) -> None:
         self.banner.clear()  # of the page that failed before, if one did
@@ -1149,11 +1193,14 @@ class ItemList(QWidget):
     def _show_selected(self) -> None:
         """The foot's words on what is selected, and the way to all that match."""
         count, settled = self.selected_count, self._settled_count()
-        words = f"{count} selected" if count != NONE else ""
-        self.selected_label.setText(f"{words}, all that match" if self._is_all_selected else words)
+        if self._is_all_selected:
+            words = tr("{n} selected, all that match", n=count)
+        else:
+            words = tr("{n} selected", n=count) if count != NONE else ""
+        self.selected_label.setText(words)
         self.export_button.setVisible(count != NONE)
         is_search = self._shown_ask is None or self._shown_ask.is_search
-        self.select_all_button.setText(f"Select all {settled}" if settled is not None else "Select all")
+        self.select_all_button.setText(tr("Select all {n}", n=settled) if settled is not None else tr("Select all"))
         self.select_all_button.setVisible(
             count != NONE and settled not in (None, count) and not is_search and not self._is_all_selected
         )
@@ -1199,18 +1246,21 @@ class ItemList(QWidget):
         """Put the selected items on the clipboard; many are read on the way, which can be cancelled."""
         if self._engine is None or self._shown_ask is None or self.selected_count == NONE:
             return
-        self._on_copies_said("Copying" if self.selected_count.n > MAX_GET_IDS else "")
+        is_long = self.selected_count.n > MAX_GET_IDS
+        self._on_copies_said(tr("Copying") if is_long else "", is_long)
         self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
 
-    def _on_copies_said(self, words: str) -> None:
+    def _on_copies_said(self, words: str, can_cancel: bool = False) -> None:
         self.copied_label.say(words)
-        self.copy_cancel_button.setVisible(words.startswith("Copying"))
+        self.copy_cancel_button.setVisible(can_cancel)
 
     def _on_view_drag_wanted(self) -> None:
         if self._engine is None or self._shown_ask is None:
             return
         if self.selected_count.n > MAX_DRAGGED:
-            self.banner.show_note(f"More than {number(MAX_DRAGGED)} items cannot be pulled out; export them to a file.")
+            self.banner.show_note(
+                tr("More than {n} items cannot be pulled out; export them to a file.", n=number(MAX_DRAGGED))
+            )
             return
         self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches)
 
@@ -1232,7 +1282,7 @@ class ItemList(QWidget):
                         SpanRequest(filter=ask.filter, order=order, offset=start, limit=len(rows), listing=listing)
                     )
                     if span.listing != listing:
-                        raise Unavailable("the list was read long ago; refresh it and select again")
+                        raise Unavailable(tr("the list was read long ago; refresh it and select again"))
                     hits = [hit for hit in span.items if hit is not None]
                 if hits:
                     yield hits
@@ -1253,9 +1303,9 @@ class ItemList(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(list(self.copies.actions.values()))
-        menu.addAction("Export…").triggered.connect(self.export_wanted)
+        menu.addAction(tr("Export…")).triggered.connect(self.export_wanted)
         menu.addSeparator()
-        menu.addAction("Select all").triggered.connect(self.select_all)
+        menu.addAction(tr("Select all")).triggered.connect(self.select_all)
         menu.popup(self.view.viewport().mapToGlobal(at))
 
     # The view

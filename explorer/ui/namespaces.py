@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
+from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
@@ -27,13 +28,13 @@ from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
 REACHES = (
-    ("exact", "only here"),
-    ("inherit", "with its parents"),
-    ("subtree", "and everything below"),
+    ("exact", mark("only here")),
+    ("inherit", mark("with its parents")),
+    ("subtree", mark("and everything below")),
 )
-MENU_WORDS = {"exact": "Only here", "subtree": "Here and below", "inherit": "With its parents"}
-SANDBOX = "sandbox"
-OTHER_REACH = "its parents and below"  # a filter may hold what the box does not offer
+MENU_WORDS = {"exact": mark("Only here"), "subtree": mark("Here and below"), "inherit": mark("With its parents")}
+SANDBOX = mark("sandbox")
+OTHER_REACH = mark("its parents and below")  # a filter may hold what the box does not offer
 
 INDENT = 14
 ICON_LEFT = 4  # after the chevron
@@ -134,7 +135,7 @@ class NamespaceDelegate(QStyledItemDelegate):
         if index.column() == Column.ALL and node.is_sandbox:
             # Wider than a number: it begins before its column, and ends past the numbers to keep off those before.
             row = self._tree.full_row(option.rect)
-            draw_pill(painter, mirrored(row, 0, row.width() - GAP, self._tree), SANDBOX, dashed=True)
+            draw_pill(painter, mirrored(row, 0, row.width() - GAP, self._tree), tr(SANDBOX), dashed=True)
             return
         stale = self._model.is_stale
         if index.column() == Column.HERE:
@@ -218,23 +219,23 @@ class NamespacePanel(QWidget):
         self._is_opening = False
         self._must_reveal = False  # the node of a new filter, once it has a row
 
-        self.head = PaneHead("Namespaces")
+        self.head = PaneHead(tr("Namespaces"))
         self.reach_box = ReachBox()
         self.reach_box.setObjectName("reachBox")
         self.reach_box.setProperty("kind", "flat")
         self.reach_box.setProperty("textRole", "small")
-        self.reach_box.setAccessibleName("What is read with a node")
-        self.reach_box.setToolTip("What is read with the node that is chosen")
-        self.reach_box.setPlaceholderText(OTHER_REACH)
+        self.reach_box.setAccessibleName(tr("What is read with a node"))
+        self.reach_box.setToolTip(tr("What is read with the node that is chosen"))
+        self.reach_box.setPlaceholderText(tr(OTHER_REACH))
         for kind, words in REACHES:
-            self.reach_box.addItem(words, kind)
+            self.reach_box.addItem(tr(words), kind)
         self.reach_box.setCurrentIndex(self.reach_box.findData("subtree"))
         self.head.add(self.reach_box)
 
         self.model = NamespaceModel(self)
         self.tree = PaneTree()
         self.tree.setObjectName("namespaceTree")
-        self.tree.setAccessibleName("Namespaces")
+        self.tree.setAccessibleName(tr("Namespaces"))
         self.tree.setIndentation(INDENT)
         self.tree.setUniformRowHeights(True)
         # The arrows move the current row only; what is selected is what the filter names.
@@ -405,10 +406,10 @@ class NamespacePanel(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for kind, words in MENU_WORDS.items():
             reach = reach_of(kind, node.namespace)
-            action = menu.addAction(words, partial(self._want_reach, reach))
+            action = menu.addAction(tr(words), partial(self._want_reach, reach))
             action.setEnabled(reach != self._filter.reach)
         menu.addSeparator()
-        menu.addAction("Copy path", lambda: QGuiApplication.clipboard().setText(path))
+        menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(path))
         menu.popup(at)
 
     # What is open
@@ -447,7 +448,7 @@ class NamespacePanel(QWidget):
         nodes = self.model.nodes()
         here = max((node.here for node in nodes), default=0)
         everywhere = max((node.all for node in nodes), default=0)
-        pill = pill_width(SANDBOX) - EDGE if any(node.is_sandbox for node in nodes) else 0
+        pill = pill_width(tr(SANDBOX)) - EDGE if any(node.is_sandbox for node in nodes) else 0
         head = self.tree.header()
         for column, largest, least in ((Column.HERE, here, NUMBER_WIDTH), (Column.ALL, everywhere, pill)):
             head_width = text_width(self.model.headerData(column, Qt.Orientation.Horizontal), "micro") + GAP

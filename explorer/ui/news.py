@@ -15,26 +15,28 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.transfer import FileError
+from explorer.ui.i18n import mark, tr
 from explorer.ui.text import number, shown
 
 _MAX_CHARS = 600
 _OPENINGS: dict[type[TinyMemoryError], str] = {
-    Unavailable: "No answer came",
-    Unauthorized: "The key was refused",
-    Unsupported: "This engine does not offer that",
-    InvalidRequest: "The engine refused the question",
-    NotFound: "It is not there",
-    Conflict: "Somebody else was there first",
-    ConfigError: "It cannot be opened as it is set",
-    FileError: "The file cannot be used",
+    Unavailable: mark("No answer came"),
+    Unauthorized: mark("The key was refused"),
+    Unsupported: mark("This engine does not offer that"),
+    InvalidRequest: mark("The engine refused the question"),
+    NotFound: mark("It is not there"),
+    Conflict: mark("Somebody else was there first"),
+    ConfigError: mark("It cannot be opened as it is set"),
+    FileError: mark("The file cannot be used"),
 }
 
 
 def sentence(error: BaseException) -> str:
     """What happened, in one plain sentence with the engine's own words."""
     if not isinstance(error, TinyMemoryError):
-        return f"Something failed inside the program ({type(error).__name__})."
-    opening = _OPENINGS.get(type(error), "The engine failed")
+        return tr("Something failed inside the program ({error}).", error=type(error).__name__)
+    known = _OPENINGS.get(type(error))
+    opening = tr(known) if known else tr("The engine failed")
     said = shown(error.text, _MAX_CHARS).strip().removesuffix(".")
     return f"{opening}: {said}." if said else f"{opening}."
 
@@ -51,4 +53,8 @@ def may_pass(error: BaseException) -> bool:
 
 def changes(new: int, gone: int) -> str:
     """What others did to the items of a list: `3 new, 1 gone`; empty where nothing came or went."""
-    return ", ".join(f"{number(n)} {word}" for n, word in ((new, "new"), (gone, "gone")) if n)
+    # Translators: items that came, or went, since the list was read.
+    told = [tr("{n} new", n=number(new))] if new else []
+    if gone:
+        told.append(tr("{n} gone", n=number(gone)))
+    return ", ".join(told)

@@ -189,7 +189,7 @@ class Program:
         else:
             said = tr("{name} cannot be opened: the engine is down.", name=name)
         if opened.key.startswith(_SAVED_KEY):
-            said = f"{said} {tr('Connections has its settings.')}"
+            said += " " + tr("Connections has its settings.")
         self.window.show_error(said, retry=lambda: self._start_open(opened))
 
     def _start_open(self, opened: Opened) -> None:
@@ -255,7 +255,7 @@ class Program:
     async def _choose_file(self) -> None:
         dialog = QFileDialog(self.window, tr("Open a memory file"), str(Path.home()))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([f"{tr('Memory files')} (*.db *.sqlite *.sqlite3)", f"{tr('All files')} (*)"])
+        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
         if not await ask(dialog) or not dialog.selectedFiles():
             return
         path = Path(dialog.selectedFiles()[0])

@@ -33,12 +33,11 @@ NOUNS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "job": mark_n("{n} job", "{n} jobs"),
         "line": mark_n("{n} line", "{n} lines"),
         "node": mark_n("{n} node", "{n} nodes"),
-        "selected item": mark_n("{n} selected item", "{n} selected items"),
         "value": mark_n("{n} value", "{n} values"),
     }
 )
 
-# What the contract's closed sets are called: kinds of items and of learnings, sources, and who takes part.
+# What the contract's closed sets are called: kinds of items and of learnings, sources, who takes part, ways to search.
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
         "document": mark("document"),
@@ -61,6 +60,10 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "assistant": mark("assistant"),
         "system": mark("system"),
         "tool": mark("tool"),
+        # Translators: this and the next two are ways to search
+        "keyword": mark("keyword"),
+        "vector": mark("vector"),
+        "hybrid": mark("hybrid"),
     }
 )
 

@@ -10,11 +10,17 @@ from itertools import pairwise
 
 from explorer.contract import Histogram, Timestamp, TimeUnit
 from explorer.contract.timeline import MAX_BARS, begin_of, day_of
-from explorer.ui.text import MONTHS
+from explorer.ui.i18n import mark, tr
+from explorer.ui.text import date_in_full, day_and_month, month
 
 YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
 
-
+_BY = {
+    TimeUnit.DAY: mark("by day"),
+    TimeUnit.WEEK: mark("by week"),
+    TimeUnit.MONTH: mark("by month"),
+    TimeUnit.YEAR: mark("by year"),
+}
 _MONTH_STEPS = (1, 2, 3, 4, 6, 12)
 """Months from one label to the next, of which each begins the year."""
 
@@ -71,7 +77,7 @@ class Scale:
     @property
     def words(self) -> str:
         """`by week`, `by 10 years`."""
-        return f"by {self.unit}" if self.years == 1 else f"by {self.years} years"
+        return tr(_BY[self.unit]) if self.years == 1 else tr("by {n} years", n=self.years)
 
     def place_of(self, moment: Timestamp) -> float:
         """Where a moment lies, in bars from the first one's beginning; outside of all at the nearer end."""
@@ -90,15 +96,16 @@ class Scale:
         before: date | None = None
         for at, day in enumerate(self.days[:-1]):
             assert day is not None  # only the last can be
-            month = MONTHS[day.month - 1]
             is_year = before is None or before.year != day.year
             if self.unit is TimeUnit.YEAR:
                 found.append(Label(at, str(day.year), day.year, day.month))
             elif self.unit is TimeUnit.DAY:
-                words = f"{day.day} {month}" + (f" {day.year}" if is_year else "")
-                found.append(Label(at, words, day.year, day.month))
+                whole, short = date_in_full(day.day, day.month, day.year), day_and_month(day.day, day.month)
+                found.append(Label(at, whole if is_year else short, day.year, day.month))
             elif before is None or before.month != day.month or is_year:
-                found.append(Label(at, f"{month} {day.year}" if is_year else month, day.year, day.month))
+                name = month(day.month)
+                words = tr("{month} {year}", month=name, year=day.year) if is_year else name
+                found.append(Label(at, words, day.year, day.month))
             before = day
         return found
 

@@ -33,10 +33,11 @@ from explorer.contract import (
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
+from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.text import at_least, counted, number, tip, utc, when_full
+from explorer.ui.text import at_least, counted, from_to, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
 
@@ -49,7 +50,7 @@ MAX_BAR = 40  # a memory of one day is no wall
 LEAST_BAR = 2  # little is not nothing
 HATCHED_FROM = 10
 UNDATED = 20
-UNDATED_LABEL = "no date"
+UNDATED_LABEL = mark("no date")
 GRIP = QSize(8, 18)
 GRAB = 24
 RADIUS = 4
@@ -91,7 +92,7 @@ class TimelineView(QWidget):
     def __init__(self, zone: tzinfo | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("timelineView")
-        self.setAccessibleName("Time line")
+        self.setAccessibleName(tr("Time line"))
         zone = zone or local_zone()
         # An engine takes a zone by name only; without one, days are grouped and chosen in UTC, and it is said.
         self._zone: tzinfo = zone if isinstance(zone, ZoneInfo) else UTC
@@ -115,7 +116,7 @@ class TimelineView(QWidget):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
-        self.count_all_button = QPushButton("Count further", self)
+        self.count_all_button = QPushButton(tr("Count further"), self)
         self.count_all_button.setObjectName("timelineCountAllButton")
         self.count_all_button.setProperty("kind", "link")
         self.count_all_button.hide()
@@ -208,11 +209,11 @@ class TimelineView(QWidget):
         self._let_go()
         self._is_stale = True
         if isinstance(error, Unsupported):
-            self._error = "This engine does not count over time"
+            self._error = tr("This engine does not count over time")
             self._histogram = self._scale = None
             self._measure()
         else:
-            self._error = f"Not counted over time. {sentence(error)}"
+            self._error = " ".join((tr("Not counted over time."), sentence(error)))
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:
@@ -255,12 +256,12 @@ class TimelineView(QWidget):
         if histogram is None:
             return ""
         if scale is None:
-            return "No item has a date" if histogram.undated else "No items to show over time"
+            return tr("No item has a date") if histogram.undated else tr("No items to show over time")
         said = [_range_words(self._shown_filter(scale), self._zone), scale.words]
         if histogram.truncated:
-            said.append(f"{at_least(histogram.total)} items counted")
+            said.append(tr("{n} items counted", n=at_least(histogram.total)))
         if self._is_search:
-            said.append("not only what was found")
+            said.append(tr("not only what was found"))
         return ", ".join(said)
 
     def _shown_filter(self, scale: Scale) -> MetaFilter:
@@ -274,9 +275,10 @@ class TimelineView(QWidget):
     def undated_tip(self) -> str:
         """What can be said of the bar at the end."""
         undated = self._histogram.undated if self._histogram is not None else 0
-        return (
-            f"{self._count_words(undated)} without a date. A filter has no condition for that, so this bar cannot be "
-            "chosen; any range leaves it out."
+        return tr(
+            "{items} without a date. A filter has no condition for that, so this bar cannot be chosen; any range "
+            "leaves it out.",
+            items=self._count_words(undated),
         )
 
     def bar_tip(self, bar: int) -> str:
@@ -307,18 +309,19 @@ class TimelineView(QWidget):
         running = self.scan_limit == MAX_SCAN and not is_counted and self.jobs.is_running("histogram")
         truncated = histogram is not None and histogram.truncated
         self.count_all_button.setVisible(truncated and (running or self.scan_limit < MAX_SCAN))
-        self.count_all_button.setText("Stop counting" if running else "Count further")
+        self.count_all_button.setText(tr("Stop counting") if running else tr("Count further"))
         self._place_button()
         self._describe()
         self.update()
 
     def _describe(self) -> None:
         self._said = self.words
-        said = [self._said, f"times in {zone_words(self._zone)}"]
+        said = [self._said, tr("times in {zone}", zone=zone_words(self._zone))]
         if self._histogram is not None and self._scale is not None:
-            said.append(f"{self._count_words(sum(self._scale.counts))} with a date")
+            said.append(tr("{items} with a date", items=self._count_words(sum(self._scale.counts))))
             if self._histogram.undated:
-                said.append(f"{self._count_words(self._histogram.undated)} without")
+                # Translators: without a date, after how many items have one.
+                said.append(tr("{items} without", items=self._count_words(self._histogram.undated)))
         self.setAccessibleDescription(", ".join(filter(None, said)))
 
     # Choosing
@@ -407,7 +410,10 @@ class TimelineView(QWidget):
 
     def _speak_end(self) -> None:
         """Say which end of the range the keys move: a widget has one name, and two handles."""
-        said = f"{self._end.value} bar of the range, {self.words}"
+        if self._end is End.START:
+            said = tr("first bar of the range, {range}", range=self.words)
+        else:
+            said = tr("last bar of the range, {range}", range=self.words)
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
@@ -539,7 +545,7 @@ class TimelineView(QWidget):
         if not self._has_undated:
             return QRect()
         assert self._histogram is not None
-        words = (UNDATED_LABEL, self._undated_words())
+        words = (tr(UNDATED_LABEL), self._undated_words())
         width = max(UNDATED, *(text_width(each, "micro") for each in words)) + 2
         return QRect(self.width() - SIDE - width, 0, width, self.height())
 
@@ -756,7 +762,7 @@ class TimelineView(QWidget):
         centre = Qt.AlignmentFlag.AlignHCenter
         draw_text(painter, self._on_screen(above), self._undated_words(), "micro", "text2", centre)
         below = QRect(area.left(), plot.bottom() + 3, area.width(), self.height() - UNDER - plot.bottom() - 3)
-        draw_text(painter, self._on_screen(below), UNDATED_LABEL, "micro", "text3", centre)
+        draw_text(painter, self._on_screen(below), tr(UNDATED_LABEL), "micro", "text3", centre)
 
 
 def _has_range(filter: MetaFilter) -> bool:
@@ -773,12 +779,15 @@ def _range_words(filter: MetaFilter, zone: tzinfo) -> str:
     found = conditions(times, zone)
     if not found:
         return ""
-    opening = found[0].words.removeprefix("observed ")
-    is_closed = times.observed_after is not None and times.observed_before is not None
-    return found[0].value if is_closed else f"{opening} {found[0].value}"
+    if times.observed_before is None:
+        return tr("from {time}", time=found[0].value)
+    if times.observed_after is None:
+        return tr("before {time}", time=found[0].value)
+    return found[0].value
 
 
 def _times(filter: MetaFilter, zone: tzinfo) -> str:
     """The ends of a range to the second, in a zone and in UTC."""
     ends = [end for end in (filter.observed_after, filter.observed_before) if end is not None]
-    return "\n".join(" to ".join(map(words, ends)) for words in (lambda end: when_full(end, zone), utc))
+    lines = ([when_full(end, zone) for end in ends], [utc(end) for end in ends])
+    return "\n".join(from_to(line[0], line[-1]) for line in lines if line)

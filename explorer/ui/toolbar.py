@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import EngineHealth, FetchMode
 from explorer.ui import icons
+from explorer.ui.i18n import mark, tr
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
 from explorer.ui.text import isolate, label, shown, tip
 from explorer.ui.theme import theme
@@ -35,6 +36,13 @@ _RECENT_CHARS = 60
 
 _SIDE = 10  # between the box's edge and what it holds
 _DOT = 16
+_HEALTH = {"ok": mark("healthy"), "degraded": mark("degraded"), "down": mark("down")}
+_MODES = {
+    # Translators: the ways to search, to choose from.
+    FetchMode.KEYWORD: mark("Keyword"),
+    FetchMode.VECTOR: mark("Vector"),
+    FetchMode.HYBRID: mark("Hybrid"),
+}
 
 
 @dataclass(frozen=True)
@@ -61,13 +69,13 @@ class HealthBadge(QWidget):
     @property
     def words(self) -> str:
         if self._health is None:
-            return "not asked yet"
-        return {"ok": "healthy", "degraded": "degraded", "down": "down"}[self._health.state]
+            return tr("not asked yet")
+        return tr(_HEALTH[self._health.state])
 
     def show_health(self, health: EngineHealth | None) -> None:
         self._health = health
         reason = health.reason if health is not None and health.reason else ""
-        self.setAccessibleName(f"health: {self.words}")
+        self.setAccessibleName(tr("health: {state}", state=self.words))
         self.setAccessibleDescription(reason)
         self.update()
 
@@ -91,7 +99,7 @@ class ConnectionBox(QComboBox):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("connectionBox")
-        self.setAccessibleName("Connection")
+        self.setAccessibleName(tr("Connection"))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMaxVisibleItems(20)
@@ -110,8 +118,8 @@ class ConnectionBox(QComboBox):
             self.addItem(icons.icon(choice.icon), f"{shown(choice.name)}   {choice.detail}", choice.key)
         if choices:
             self.insertSeparator(self.count())
-        self.addItem(icons.icon("plus"), "Open a file…", CHOOSE_FILE)
-        self.addItem(icons.icon("settings"), "Connections…", MANAGE)
+        self.addItem(icons.icon("plus"), tr("Open a file…"), CHOOSE_FILE)
+        self.addItem(icons.icon("settings"), tr("Connections…"), MANAGE)
         self.setCurrentIndex(self.findData(current))
 
     def show_open(self, name: str, engine: str, health: EngineHealth | None) -> None:
@@ -160,7 +168,7 @@ class ConnectionBox(QComboBox):
             else f"{self._detail}, {self.health_badge.words}"
         )
         room = inner.width() - _DOT - 8 - 20
-        name = shown(self._name) or "No memory open"
+        name = shown(self._name) or tr("No memory open")
         detail_width = text_width(detail, "small") if self._name else 0
         name_width = min(text_width(name, "strong"), max(room - detail_width - 8, room // 2))
         draw_text(painter, place(_DOT + 6, name_width), name, "strong", "text")
@@ -212,15 +220,15 @@ class SearchBox(QFrame):
         self.search_edit = _SearchEdit()
         self.search_edit.setObjectName("searchEdit")
         self.search_edit.setProperty("kind", "bare")
-        self.search_edit.setPlaceholderText("Search inside this filter")
-        self.search_edit.setAccessibleName("Search inside this filter")
+        self.search_edit.setPlaceholderText(tr("Search inside this filter"))
+        self.search_edit.setAccessibleName(tr("Search inside this filter"))
         self.search_edit.setClearButtonEnabled(False)
         self.search_edit.setMaxLength(10_000)
         self.recent_button = QToolButton()
         self.recent_button.setObjectName("recentSearchesButton")
         self.recent_button.setProperty("kind", "small")
-        self.recent_button.setAccessibleName("Recent searches")
-        self.recent_button.setToolTip("Recent searches (Alt+Down in the search)")
+        self.recent_button.setAccessibleName(tr("Recent searches"))
+        self.recent_button.setToolTip(tr("Recent searches (Alt+Down in the search)"))
         self.recent_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.recent_button, "search", "text3")
         self._recent_menu = QMenu(self.recent_button)
@@ -235,8 +243,8 @@ class SearchBox(QFrame):
         self.mode_box = QComboBox()
         self.mode_box.setObjectName("modeBox")
         self.mode_box.setProperty("kind", "flat")
-        self.mode_box.setAccessibleName("Search mode")
-        self.mode_box.setToolTip("How the engine looks for the words")
+        self.mode_box.setAccessibleName(tr("Search mode"))
+        self.mode_box.setToolTip(tr("How the engine looks for the words"))
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(4, 1, 3, 1)
         self._row.setSpacing(4)
@@ -271,13 +279,13 @@ class SearchBox(QFrame):
         before = self.mode
         self.mode_box.clear()
         for mode in modes:
-            self.mode_box.addItem(mode.value.capitalize(), mode.value)
+            self.mode_box.addItem(tr(_MODES[mode]), mode.value)
         wanted = before if before in modes else (FetchMode.HYBRID if FetchMode.HYBRID in modes else None)
         if wanted is not None:
             self.mode_box.setCurrentIndex(self.mode_box.findData(wanted.value))
         self.search_edit.setEnabled(bool(modes))
         self.mode_box.setEnabled(bool(modes))
-        self.search_edit.setToolTip("" if modes else "This engine declares no search")
+        self.search_edit.setToolTip("" if modes else tr("This engine declares no search"))
 
     def show_search(self, query: str, mode: FetchMode | None) -> None:
         """Put a view's search into the field."""
@@ -324,10 +332,11 @@ class SearchBox(QFrame):
             action = menu.addAction(label(isolate(shown(query, _RECENT_CHARS))))
             action.triggered.connect(lambda _=False, query=query: self.search(query))
         if not self._recent:
-            menu.addAction("No recent searches" if self._remembers else "Searches are not remembered").setEnabled(False)
+            none = tr("No recent searches") if self._remembers else tr("Searches are not remembered")
+            menu.addAction(none).setEnabled(False)
         menu.addSeparator()
-        menu.addAction("Forget recent searches").triggered.connect(lambda: self._recent.clear())
-        remember = menu.addAction("Remember searches")
+        menu.addAction(tr("Forget recent searches")).triggered.connect(lambda: self._recent.clear())
+        remember = menu.addAction(tr("Remember searches"))
         remember.setCheckable(True)
         remember.setChecked(self._remembers)
         remember.triggered.connect(self._on_remember_triggered)

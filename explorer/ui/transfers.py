@@ -26,12 +26,14 @@ from explorer.transfer import (
 )
 from explorer.ui import news, text
 from explorer.ui.ask import ask, confirm
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
 _BAD_LINES_SHOWN = 200
 _NAME_CHARS = 40
+_JSON_LINES = "JSON Lines (*.jsonl *.ndjson)"
 
 
 class Transfers:
@@ -80,9 +82,9 @@ class Transfers:
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
 
-    async def _choose(self, title: str, filters: list[str], *, to_save: str = "") -> Path | None:
+    async def _choose(self, title: str, *, to_save: str = "") -> Path | None:
         dialog = QFileDialog(self.window, title, self._folder)
-        dialog.setNameFilters([*filters, "All files (*)"])
+        dialog.setNameFilters([_JSON_LINES, tr("All files") + " (*)"])
         if to_save:
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
             dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
@@ -97,11 +99,12 @@ class Transfers:
         return path
 
     async def _import(self, lane: str, engine: MemoryEngine, path: Path | None) -> None:
-        path = path or await self._choose("Import items from a JSON Lines file", ["JSON Lines (*.jsonl *.ndjson)"])
+        path = path or await self._choose(tr("Import items from a JSON Lines file"))
         if path is None:
             return
         jobs = self.window.job_list
-        job = jobs.begin(f"Import {text.isolate(text.shown(path.name, _NAME_CHARS))}", lambda: self.jobs.cancel(lane))
+        name = text.isolate(text.shown(path.name, _NAME_CHARS))
+        job = jobs.begin(tr("Import {file}", file=name), lambda: self.jobs.cancel(lane))
         retry = partial(self._start, lambda lane: self._import(lane, engine, path))
         bad: list[BadLine] = []
         done = ImportProgress()
@@ -122,9 +125,9 @@ class Transfers:
             if done.stored and self.window.engine is engine:
                 self.window.refresh()
         said = f"{text.shown(path.name)}: {_imported(done)}"
-        lines = [f"line {line.number}: {text.shown(line.reason, 600)}" for line in bad]
+        lines = [tr("line {n}: {reason}", n=line.number, reason=text.shown(line.reason, 600)) for line in bad]
         if done.refused > len(bad):
-            lines.append(f"and {text.number(done.refused - len(bad))} more")
+            lines.append(tr("and {n} more", n=text.number(done.refused - len(bad))))
         if failure is not None:
             said, lines = f"{news.sentence(failure)} {said}", [*lines, news.details(failure)]
         details = "\n".join(lines)
@@ -142,7 +145,8 @@ class Transfers:
             said = f"{news.sentence(error)} {said}"
             self.window.job_list.end(job, State.FAILED, said, news.details(error), retry)
         else:
-            self.window.job_list.end(job, State.CANCELLED, f"Cancelled. {said}", retry=retry)
+            said = " ".join((tr("Cancelled."), said))
+            self.window.job_list.end(job, State.CANCELLED, said, retry=retry)
 
     def _if_open(self, engine: MemoryEngine, retry: Callable[[], None]) -> Callable[[], None]:
         """`retry` while the memory that it is for is still the one that is open."""
@@ -151,13 +155,13 @@ class Transfers:
             if self.window.engine is engine:
                 retry()
             else:
-                self.window.show_error("Another memory is open now. Open the one this was for, and begin it there.")
+                self.window.show_error(tr("Another memory is open now. Open the one this was for, and begin it there."))
 
         return again
 
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
         left_out = sum(count for _, count in await sandbox_roots(engine, filter))
-        path = await self._choose_target("Export what the filter admits to a JSON Lines file")
+        path = await self._choose_target(tr("Export what the filter admits to a JSON Lines file"))
         if path is not None:
             export = partial(export_jsonl, engine, path, filter, overwrite=True)
             await self._write(lane, engine, path, export, left_out)
@@ -166,19 +170,29 @@ class Transfers:
         reach = self.window.trail.current.filter.reach
         async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
             ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
-        path = await self._choose_target(f"Export {text.counted(len(ids), 'selected item')} to a JSON Lines file")
+        path = await self._choose_target(
+            tr_n(
+                "Export {n} selected item to a JSON Lines file",
+                "Export {n} selected items to a JSON Lines file",
+                len(ids),
+                n=text.number(len(ids)),
+            )
+        )
         if path is not None:
             export = partial(export_named, engine, path, ids, reach, overwrite=True)
             await self._write(lane, engine, path, export)
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
-        path = await self._choose(title, ["JSON Lines (*.jsonl *.ndjson)"], to_save="memory.jsonl")
+        path = await self._choose(title, to_save="memory.jsonl")
         if path is None:
             return None
         await asyncio.to_thread(refuse_memory, path, self.memory_path)
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
-            self.window, f"{text.shown(path.name)} is there already", "The export takes its place.", "Replace it"
+            self.window,
+            tr("{file} is there already", file=text.shown(path.name)),
+            tr("The export takes its place."),
+            tr("Replace it"),
         ):
             return None
         return path
@@ -193,7 +207,7 @@ class Transfers:
     ) -> None:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
-        job = jobs.begin(f"Export to {name}", lambda: self.jobs.cancel(lane))
+        job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
         again = self._if_open(
             engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, left_out))
         )
@@ -205,15 +219,28 @@ class Transfers:
                     incomplete += done.incomplete
                     jobs.step(job, text.counted(done.written, "item"))
         except BaseException as error:
-            self._end_badly(job, error, "No file was written.", again)
+            self._end_badly(job, error, tr("No file was written."), again)
             raise
-        said = (
-            f"{text.counted(done.written, 'item')}, {text.size(done.bytes_written)}, in {text.shown(str(path), 600)}."
+        said = tr(
+            "{items}, {size}, in {file}.",
+            items=text.counted(done.written, "item"),
+            size=text.size(done.bytes_written),
+            file=text.shown(str(path), 600),
         )
         if left_out:
-            said += f" {text.counted(left_out, 'item')} in sandboxes not among them: choose a sandbox to export it."
+            said += " " + tr_n(
+                "{n} item in sandboxes not among them: choose a sandbox to export it.",
+                "{n} items in sandboxes not among them: choose a sandbox to export it.",
+                left_out,
+                n=text.number(left_out),
+            )
         if incomplete:
-            said += f" {text.counted(len(incomplete), 'item')} held only in part and left out."
+            said += " " + tr_n(
+                "{n} item held only in part and left out.",
+                "{n} items held only in part and left out.",
+                len(incomplete),
+                n=text.number(len(incomplete)),
+            )
             self.window.show_error(said, "\n".join(incomplete))
         else:
             self.window.error_banner.show_note(said)
@@ -221,7 +248,10 @@ class Transfers:
 
 
 def _imported(done: ImportProgress) -> str:
-    said = f"{text.counted(done.stored, 'item')} stored, {text.number(done.replayed)} held already"
+    said = [
+        tr_n("{n} item stored", "{n} items stored", done.stored, n=text.number(done.stored)),
+        tr("{n} held already", n=text.number(done.replayed)),
+    ]
     if done.refused:
-        said += f", {text.counted(done.refused, 'line')} refused"
-    return f"{said}."
+        said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
+    return f"{', '.join(said)}."

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHBoxLayout, QLabel, QS
 
 from explorer.ui import news
 from explorer.ui.banner import Banner
+from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.rows import Index, RowTree, draw_text, text_width
 from explorer.ui.text import tip
@@ -31,9 +32,9 @@ GAP = 8
 WARNING = 12
 BANNER_CHARACTERS = 120
 
-NOT_SEARCHED = "counted without the search"
-NOT_SEARCHED_SHORT = "without the search"
-NOT_SEARCHED_TIP = "The numbers are those of the filter alone: the search does not change them."
+NOT_SEARCHED = mark("counted without the search")
+NOT_SEARCHED_SHORT = mark("without the search")
+NOT_SEARCHED_TIP = mark("The numbers are those of the filter alone: the search does not change them.")
 
 
 def mirrored(row: QRect, left: int, width: int, tree: QWidget) -> QRect:
@@ -120,13 +121,13 @@ class PaneHead(QFrame):
     def set_search(self, active: bool) -> None:
         """Say that what is counted below does not obey the search."""
         if active:
-            self.aside.say(NOT_SEARCHED, NOT_SEARCHED_SHORT, "caution")
+            self.aside.say(tr(NOT_SEARCHED), tr(NOT_SEARCHED_SHORT), "caution")
         else:
             self.aside.say(self._usual, "", "text3")
         self.warning.setVisible(active)
         for part in (self, self.warning, self.aside):
-            part.setToolTip(NOT_SEARCHED_TIP if active else "")
-        self.warning.setAccessibleName(NOT_SEARCHED if active else "")
+            part.setToolTip(tr(NOT_SEARCHED_TIP) if active else "")
+        self.warning.setAccessibleName(tr(NOT_SEARCHED) if active else "")
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))

@@ -30,12 +30,15 @@ from explorer.contract import (
     Namespace,
     Reach,
     Role,
+    Timestamp,
     Turn,
+    TurnRange,
     Unauthorized,
     Unavailable,
 )
 from explorer.ui import item_view
-from explorer.ui.conditions import QUERY, Condition
+from explorer.ui.conditions import QUERY, Condition, conditions
+from explorer.ui.item_questions import Count, remove_words, without_sentence
 from explorer.ui.item_view import PAD, ItemView
 from explorer.ui.items import ItemList
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, Column, ItemModel, Page
@@ -349,6 +352,26 @@ async def test_of_many_conditions_the_best_removal_is_told(qtbot: QtBot, until: 
     await settled(items, until)
     assert state_words(items) == ("Nothing matches these four conditions", "Without the kind there is 1 item.")
     await items.aclose()
+
+
+def test_every_condition_can_be_named() -> None:
+    time = Timestamp.parse("2026-06-30T09:30:00Z")
+    asked = {
+        **dict.fromkeys(MetaFilter.model_fields, "a"),
+        "reach": Reach.exact(Namespace.parse("team:acme")),
+        "turns": TurnRange(first=1, last=2),
+        "kinds": ["document"],
+        "sources": ["file"],
+        "tags_any": ["a"],
+        "observed_after": None,
+        "observed_before": time,
+    }
+    found = conditions(MetaFilter.model_validate(asked), UTC, "refunds")
+    found += conditions(MetaFilter(observed_after=time), UTC)
+    assert len(found) == len(MetaFilter.model_fields) + 1
+    for one in found:
+        name = remove_words(one).removeprefix("Remove ")
+        assert without_sentence(one, Count(2, is_least=True)) == f"Without {name} there are 2+ items."
 
 
 async def test_no_single_removal_helps(qtbot: QtBot, until: Until) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gettext
 import subprocess
 import sys
 from datetime import UTC
@@ -32,7 +33,7 @@ from explorer.contract import (
 from explorer.engines.sqlite import SqliteEngine
 from explorer.transfer import CopyForm
 from explorer.transfer.copying import markdown
-from explorer.ui import item_copies
+from explorer.ui import i18n, item_copies
 from explorer.ui.items import ItemList
 from explorer.ui.models.item_model import SPAN_PAGE, Column
 from tests.conftest import Until
@@ -217,6 +218,33 @@ async def test_rows_by_place_that_are_not_held_are_read_for_copying(qtbot: QtBot
     assert clipboard().split("\n\n") == [f"learning {at:04}" for at in reversed(range(498))]
     await items.aclose()
     await engine.aclose()
+
+
+class Spanish(gettext.NullTranslations):
+    """A few words of another language."""
+
+    def gettext(self, message: str) -> str:
+        said = {"Copying, {items} so far": "{items} hasta ahora", "Copied {items}": "{items} copiados"}
+        return said.get(message, message)
+
+
+async def test_copying_can_be_cancelled_in_any_language(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "_words", Spanish())
+    engine = await many(450)
+    items = await listed(qtbot, until, engine)
+    items.select_all()
+    gate = engine.hold("list_preview", lambda req: req.cursor == "200")
+    items.copy(CopyForm.TEXT)
+    await until(lambda: gate.waiting)
+    assert items.copied_label.text() == "200 items hasta ahora"
+    assert items.copy_cancel_button.isVisible()
+    gate.open()
+    await settled(items, until)
+    assert items.copied_label.text() == "450 items copiados"
+    assert items.copy_cancel_button.isHidden()
+    await items.aclose()
 
 
 async def test_copying_can_be_cancelled_and_says_when_it_fails(qtbot: QtBot, until: Until) -> None:

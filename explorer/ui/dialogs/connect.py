@@ -47,15 +47,16 @@ from explorer.ui import icons, text
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
 _PLACES = {
-    KeyPlace.KEYRING: "In the system's keyring",
-    KeyPlace.ENVIRONMENT: "In an environment variable",
-    KeyPlace.ASK: "Nowhere: ask at each connect",
+    KeyPlace.KEYRING: mark("In the system's keyring"),
+    KeyPlace.ENVIRONMENT: mark("In an environment variable"),
+    KeyPlace.ASK: mark("Nowhere: ask at each connect"),
 }
 
 
@@ -73,10 +74,10 @@ def engine_icon(engine: EngineDescriptor | None) -> str:
 def engine_aside(engine: EngineDescriptor) -> str:
     """Where an engine keeps its memory, in a few words."""
     if engine.needs_path:
-        return "on this computer"
+        return tr("on this computer")
     if engine.hosted:
-        return "needs a key"
-    return "your own server" if engine.needs_key or engine.needs_endpoint else "gone when it is closed"
+        return tr("needs a key")
+    return tr("your own server") if engine.needs_key or engine.needs_endpoint else tr("gone when it is closed")
 
 
 class EngineCard(QAbstractButton):
@@ -128,7 +129,7 @@ class _ConnectionRow(QAbstractButton):
         super().__init__()
         self.saved = saved
         self._icon = engine_icon(engine)
-        self._aside = engine.label if engine is not None else f"{saved.engine}, not installed"
+        self._aside = engine.label if engine is not None else tr("{engine}, not installed", engine=saved.engine)
         self.setCheckable(True)
         self.setAccessibleName(f"{text.shown(saved.name)}, {self._aside}")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -201,7 +202,7 @@ class ConnectDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("connectDialog")
-        self.setWindowTitle("Connections")
+        self.setWindowTitle(tr("Connections"))
         resize_to_design(self, 840, 504)
         self.chosen_name = ""
         self.jobs = Jobs(self)
@@ -237,15 +238,15 @@ class ConnectDialog(QDialog):
         self._side = QFrame()
         self._side.setProperty("surface", "panel")
         self._side.setFixedWidth(theme().scaled(248))
-        head = QLabel("Connections")
+        head = QLabel(tr("Connections"))
         head.setProperty("textRole", "smallStrong")
         head.setProperty("tone", "text2")
-        self._none_label = _tone("None saved yet")
+        self._none_label = _tone(tr("None saved yet"))
         self._none_label.setContentsMargins(12, 0, 0, 0)
         self._rows = QVBoxLayout()
         self._rows.setSpacing(2)
         self._row_group = QButtonGroup(self)
-        self.new_button = QPushButton("New connection")
+        self.new_button = QPushButton(tr("New connection"))
         self.new_button.setObjectName("newButton")
         self.new_button.setProperty("kind", "flat")
         icons.keep(self.new_button, "plus")
@@ -270,43 +271,47 @@ class ConnectDialog(QDialog):
             card = EngineCard(engine)
             self._cards.addButton(card)
             cards.addWidget(card)
-        self.name_edit = _field("nameEdit", "Name")
-        self.path_edit = _field("pathEdit", "File")
+        self.name_edit = _field("nameEdit", tr("Name"))
+        self.path_edit = _field("pathEdit", tr("File"))
         self.path_edit.setProperty("kind", "mono")
-        self.choose_button = QPushButton("Choose\u2026")
-        self.read_only_check = QCheckBox("Open read-only")
+        self.choose_button = QPushButton(tr("Choose…"))
+        self.read_only_check = QCheckBox(tr("Open read-only"))
         self.read_only_check.setObjectName("readOnlyCheck")
-        self.endpoint_edit = _field("endpointEdit", "Address")
+        self.endpoint_edit = _field("endpointEdit", tr("Address"))
         self.endpoint_edit.setProperty("kind", "mono")
-        self.key_edit = _field("keyEdit", "Key")
+        self.key_edit = _field("keyEdit", tr("Key"))
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.place_box = QComboBox()
         self.place_box.setObjectName("keyPlaceBox")
-        self.place_box.setAccessibleName("Where the key is kept")
+        self.place_box.setAccessibleName(tr("Where the key is kept"))
         for place, words in _PLACES.items():
-            self.place_box.addItem(words, place.value)
-        self.variable_edit = _field("variableEdit", "Environment variable")
-        self.variable_edit.setPlaceholderText("its name, such as CORTEX_KEY")
+            self.place_box.addItem(tr(words), place.value)
+        self.variable_edit = _field("variableEdit", tr("Environment variable"))
+        self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="CORTEX_KEY"))
         self._modes = plain_label("body")
         self._result = _Result()
 
         path_row = _row(self.path_edit, self.choose_button)
-        access_row = _row(self.read_only_check, _tone("The file stays as it is until you unlock."))
-        modes_row = _row(self._modes, _tone("as this engine declares"))
+        access_row = _row(self.read_only_check, _tone(tr("The file stays as it is until you unlock.")))
+        modes_row = _row(self._modes, _tone(tr("as this engine declares")))
         self._fields = QFormLayout()
         self._fields.setHorizontalSpacing(16)
         self._fields.setVerticalSpacing(8)
         self._fields.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._path_rows = [("File", path_row), ("Access", access_row)]
-        self._endpoint_rows = [("Address", self.endpoint_edit)]
-        self._key_rows: list[tuple[str, QWidget]] = [("Key kept", self.place_box), ("Variable", self.variable_edit)]
-        self._key_rows.insert(1, ("Key", self.key_edit))
+        self._path_rows = [(tr("File"), path_row), (tr("Access"), access_row)]
+        self._endpoint_rows = [(tr("Address"), self.endpoint_edit)]
+        self._key_rows: list[tuple[str, QWidget]] = [
+            # Translators: where it is kept.
+            (tr("Key kept"), self.place_box),
+            (tr("Key"), self.key_edit),
+            (tr("Variable"), self.variable_edit),
+        ]
         rows = [
-            ("Name", self.name_edit),
+            (tr("Name"), self.name_edit),
             *self._path_rows,
             *self._endpoint_rows,
             *self._key_rows,
-            ("Search", modes_row),
+            (tr("Search"), modes_row),
         ]
         for words, widget in rows:
             label = QLabel(words)
@@ -331,11 +336,11 @@ class ConnectDialog(QDialog):
         self._foot = QFrame()
         self._foot.setProperty("surface", "dialogFoot")
         self._foot.setMinimumHeight(theme().row_height("dialogFoot"))
-        self.remove_button = QPushButton("Remove from list")
+        self.remove_button = QPushButton(tr("Remove from list"))
         self.remove_button.setProperty("kind", "flat")
-        self.test_button = QPushButton("Test")
-        self.cancel_button = QPushButton("Cancel")
-        self.open_button = QPushButton("Open")
+        self.test_button = QPushButton(tr("Test"))
+        self.cancel_button = QPushButton(tr("Cancel"))
+        self.open_button = QPushButton(tr("Open"))
         self.open_button.setObjectName("openButton")
         self.open_button.setProperty("kind", "primary")
         self.open_button.setDefault(True)
@@ -397,11 +402,13 @@ class ConnectDialog(QDialog):
         self.place_box.setCurrentIndex(self.place_box.findData(place.value))
         self.variable_edit.setText((saved.key_variable or "") if saved is not None else "")
         is_kept = saved is not None and saved.key_from is KeyPlace.KEYRING
-        self.key_edit.setPlaceholderText("kept; enter a new one to replace it" if is_kept else "")
-        self._title.setText(text.shown(saved.name) if saved is not None else "New connection")
+        self.key_edit.setPlaceholderText(tr("kept; enter a new one to replace it") if is_kept else "")
+        self._title.setText(text.shown(saved.name) if saved is not None else tr("New connection"))
         opened = saved.last_opened if saved is not None else None
-        when = f"Last opened {text.when_full(opened, self._zone)}" if opened is not None else "Not opened yet"
-        self._aside.setText(when)
+        if opened is not None:
+            self._aside.setText(tr("Last opened {time}", time=text.when_full(opened, self._zone)))
+        else:
+            self._aside.setText(tr("Not opened yet"))
         self.remove_button.setEnabled(saved is not None)
         self._result.hide()
         self._show_fields()
@@ -421,7 +428,7 @@ class ConnectDialog(QDialog):
         self._fields.setRowVisible(self.variable_edit, shows_key and place is KeyPlace.ENVIRONMENT)
         if engine is not None:
             self.endpoint_edit.setPlaceholderText(engine.default_endpoint or "https://\u2026")
-            self._modes.setText(", ".join(mode.value for mode in engine.fetch_modes) or "none")
+            self._modes.setText(", ".join(map(text.word, engine.fetch_modes)) or tr("none"))
         self.open_button.setEnabled(engine is not None)
         self.test_button.setEnabled(engine is not None)
 
@@ -438,13 +445,13 @@ class ConnectDialog(QDialog):
         """The form as a connection. Raises ConfigError with what is missing."""
         engine = self._engine()
         if engine is None:
-            raise ConfigError("choose an engine")
+            raise ConfigError(tr("choose an engine"))
         old = self._edited.settings if self._edited is not None else EngineSettings()
         needs_key = engine.needs_key
         place = KeyPlace(self.place_box.currentData()) if needs_key else KeyPlace.NONE
         path = self.path_edit.text().strip()
         if engine.needs_path and not path:
-            raise ConfigError("choose a file; one that is not there yet is made")
+            raise ConfigError(tr("choose a file; one that is not there yet is made"))
         name = self.name_edit.text().strip() or (Path(path).name if path else engine.label)
         settings = old.model_copy(
             update={
@@ -477,7 +484,7 @@ class ConnectDialog(QDialog):
         path = saved.settings.path
         if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
             await asyncio.to_thread(_check_folder, path)
-            return "The file is not there yet: opening makes a new, empty memory.", None
+            return tr("The file is not there yet: opening makes a new, empty memory."), None
         # A test must leave no mark in the file.
         settings = saved.settings.model_copy(update={"read_only": True if path is not None else None})
         engine = build_engine(saved.engine, settings, await self._credential(saved))
@@ -486,18 +493,23 @@ class ConnectDialog(QDialog):
             health = await engine.health()
             took = text.duration(time.monotonic() - started)
             if not health.is_serving:
-                return text.sentence(health.reason or "the engine is down"), False
+                return text.sentence(health.reason or tr("the engine is down")), False
             nodes = await engine.namespaces(MetaFilter())
             total = await engine.explore(ExploreRequest(facet=Facet.KIND, limit=3))
         finally:
             await engine.aclose()
         is_least = nodes.truncated or total.truncated
         size_bytes = await asyncio.to_thread(_size_bytes, path) if path is not None else None
-        size = f", {text.size(size_bytes)}" if size_bytes is not None else ""
         items = text.counted(max(nodes.total, total.total), "item", is_least)
-        words = f"{items} at {text.counted(len(nodes.buckets), 'node', is_least)}{size}, answers in {took}."
-        state = "Healthy" if health.state == "ok" else f"Degraded ({text.shown(health.reason or '')})"
-        return f"{state}. {words}", health.state == "ok"
+        at = text.counted(len(nodes.buckets), "node", is_least)
+        if size_bytes is None:
+            words = tr("{items} at {nodes}, answers in {took}.", items=items, nodes=at, took=took)
+        else:
+            size = text.size(size_bytes)
+            words = tr("{items} at {nodes}, {size}, answers in {took}.", items=items, nodes=at, size=size, took=took)
+        if health.state == "ok":
+            return " ".join((tr("Healthy."), words)), True
+        return " ".join((tr("Degraded ({reason}).", reason=text.shown(health.reason or "")), words)), False
 
     async def _save(self) -> str:
         saved = self.connection()
@@ -549,9 +561,9 @@ class ConnectDialog(QDialog):
         self.jobs.start("choose", self._choose(), lambda _: None)
 
     async def _choose(self) -> None:
-        dialog = QFileDialog(self, "Choose a memory file, or name a new one", self.path_edit.text())
+        dialog = QFileDialog(self, tr("Choose a memory file, or name a new one"), self.path_edit.text())
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilters(["Memory files (*.db *.sqlite *.sqlite3)", "All files (*)"])
+        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
         if await ask(dialog) and dialog.selectedFiles():
             self.path_edit.setText(dialog.selectedFiles()[0])
             self._on_edited("")
@@ -583,12 +595,12 @@ class ConnectDialog(QDialog):
         model = self.place_box.model()
         assert isinstance(model, QStandardItemModel)
         model.item(row).setEnabled(False)
-        self.place_box.setItemText(row, "In the system's keyring: there is none here")
+        self.place_box.setItemText(row, tr("In the system's keyring: there is none here"))
         if self.place_box.currentIndex() == row and (self._edited is None or self._edited.key_from is KeyPlace.NONE):
             self.place_box.setCurrentIndex(self.place_box.findData(self._new_place.value))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        words = error.text if isinstance(error, TinyMemoryError) else "something failed inside the program"
+        words = error.text if isinstance(error, TinyMemoryError) else tr("something failed inside the program")
         self._result.show_words(text.sentence(words), False)
 
 
@@ -604,9 +616,9 @@ def _check_folder(path: str) -> None:
     """Raise ConfigError where a new file cannot be made at `path`."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise ConfigError(f"there is no folder {folder}; make it, or choose another file")
+        raise ConfigError(tr("there is no folder {folder}; make it, or choose another file", folder=folder))
     if not os.access(folder, os.W_OK):
-        raise ConfigError(f"nothing can be written in {folder}; choose another folder")
+        raise ConfigError(tr("nothing can be written in {folder}; choose another folder", folder=folder))
 
 
 def _placeholder(saved: SavedConnection) -> EngineCredential:

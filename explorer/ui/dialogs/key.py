@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.engines import StaticCredential
+from explorer.ui.i18n import tr
 from explorer.ui.text import sentence, shown
 from explorer.ui.theme import theme
 
@@ -16,7 +17,7 @@ class KeyDialog(QDialog):
     def __init__(self, connection: str, why: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("keyDialog")
-        self.setWindowTitle("Key")
+        self.setWindowTitle(tr("Key"))
         title = QLabel()
         title.setTextFormat(Qt.TextFormat.PlainText)
         title.setProperty("textRole", "dialogTitle")
@@ -25,16 +26,16 @@ class KeyDialog(QDialog):
         reason.setTextFormat(Qt.TextFormat.PlainText)
         reason.setWordWrap(True)
         reason.setProperty("tone", "text2")
-        reason.setText(f"{sentence(why)} It is used until the program ends.")
+        reason.setText(" ".join((sentence(why), tr("It is used until the program ends."))))
         self.key_edit = QLineEdit()
         self.key_edit.setObjectName("keyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
-        self.key_edit.setAccessibleName("Key")
-        self.open_button = QPushButton("Open")
+        self.key_edit.setAccessibleName(tr("Key"))
+        self.open_button = QPushButton(tr("Open"))
         self.open_button.setProperty("kind", "primary")
         self.open_button.setEnabled(False)
         self.open_button.setDefault(True)
-        cancel = QPushButton("Cancel")
+        cancel = QPushButton(tr("Cancel"))
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 16)
         column.setSpacing(12)

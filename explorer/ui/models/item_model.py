@@ -13,7 +13,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 
 from explorer.contract import ExplainedHit, Hit, ItemId, LearningKind, ListOrder, SortBy, Span, Timestamp, WeightProfile
 from explorer.ui.headline import Headline, headline
-from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full
+from explorer.ui.i18n import mark, tr, tr_n
+from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full, word
 from explorer.ui.viewer_parts.why import parts_of
 
 Index = QModelIndex | QPersistentModelIndex
@@ -53,17 +54,18 @@ class Column(IntEnum):
 
 HEADS = {
     Column.KIND: "",
-    Column.TEXT: "Text",
-    Column.NODE: "Node",
-    Column.AGENT: "Agent",
-    Column.SOURCE: "Source",
-    Column.TAGS: "Tags",
-    Column.OBSERVED: "Observed",
-    Column.CONFIDENCE: "Conf.",
-    Column.SCORE: "Score",
-    Column.LENGTH: "Length",
+    Column.TEXT: mark("Text"),
+    Column.NODE: mark("Node"),
+    Column.AGENT: mark("Agent"),
+    Column.SOURCE: mark("Source"),
+    Column.TAGS: mark("Tags"),
+    Column.OBSERVED: mark("Observed"),
+    # Translators: short for confidence, at the head of a narrow column.
+    Column.CONFIDENCE: mark("Conf."),
+    Column.SCORE: mark("Score"),
+    Column.LENGTH: mark("Length"),
 }
-NAMES = {**HEADS, Column.KIND: "Kind", Column.CONFIDENCE: "Confidence"}
+NAMES = {**HEADS, Column.KIND: mark("Kind"), Column.CONFIDENCE: mark("Confidence")}
 NUMBERS = (Column.OBSERVED, Column.CONFIDENCE, Column.SCORE, Column.LENGTH)
 """Columns that line up at their trailing edge."""
 COLUMN_OF = {
@@ -74,6 +76,18 @@ COLUMN_OF = {
     SortBy.SOURCE: Column.SOURCE,
 }
 SORT_OF = {column: by for by, column in COLUMN_OF.items()}
+_SORT_TIPS = {
+    Column.OBSERVED: mark("Sort by observed"),
+    Column.KIND: mark("Sort by kind"),
+    Column.NODE: mark("Sort by node"),
+    Column.AGENT: mark("Sort by agent"),
+    Column.SOURCE: mark("Sort by source"),
+}
+
+
+def head_words(column: Column) -> str:
+    """What stands at the head of a column; nothing over the icons of kinds."""
+    return tr(HEADS[column]) if HEADS[column] else ""
 
 
 @dataclass(frozen=True)
@@ -382,13 +396,24 @@ class ItemModel(QAbstractTableModel):
         self._cursor = page.cursor
         if page.cursor is None:
             return fresh
-        unique = f"showing {number(len(self._rows))} unique {'item' if len(self._rows) == 1 else 'items'}"
+        unique = len(self._rows)
         if page.cursor in self._cursors:
             self._cursor = None
-            self._stopped = f"The engine repeated a cursor; {unique}."
+            self._stopped = tr_n(
+                "The engine repeated a cursor; showing {n} unique item.",
+                "The engine repeated a cursor; showing {n} unique items.",
+                unique,
+                n=number(unique),
+            )
         elif self._empty_pages >= MAX_EMPTY_PAGES:
             self._can_go_on = True
-            self._stopped = f"{number(self._empty_pages)} pages in a row brought nothing new; {unique}."
+            self._stopped = tr_n(
+                "{pages} pages in a row brought nothing new; showing {n} unique item.",
+                "{pages} pages in a row brought nothing new; showing {n} unique items.",
+                unique,
+                pages=number(self._empty_pages),
+                n=number(unique),
+            )
         self._cursors.add(page.cursor)
         return fresh
 
@@ -448,11 +473,13 @@ class ItemModel(QAbstractTableModel):
         is_sorted = column is self._sorted_by
         if role == Qt.ItemDataRole.DisplayRole:
             arrow = UP if self._is_up else DOWN
-            return f"{arrow} {HEADS[column]}".rstrip() if is_sorted else HEADS[column]
+            head = head_words(column)
+            return f"{arrow} {head}".rstrip() if is_sorted else head
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{NAMES[column]}, {self._order_words(column)}" if is_sorted else NAMES[column]
+            name = tr(NAMES[column])
+            return f"{name}, {self._order_words(column)}" if is_sorted else name
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._refusals.get(column, f"Sort by {NAMES[column].lower()}")
+            return tr(_SORT_TIPS[column]) if self.can_sort(column) else self.sort_refusal(column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
@@ -460,10 +487,10 @@ class ItemModel(QAbstractTableModel):
 
     def _order_words(self, column: Column) -> str:
         if column is Column.OBSERVED:
-            return "oldest first" if self._is_up else "newest first"
+            return tr("oldest first") if self._is_up else tr("newest first")
         if column is Column.SCORE:
-            return "best first"
-        return "A to Z" if self._is_up else "Z to A"
+            return tr("best first")
+        return tr("A to Z") if self._is_up else tr("Z to A")
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or not 0 <= index.row() < self._size:
@@ -476,7 +503,7 @@ class ItemModel(QAbstractTableModel):
                 Qt.ItemDataRole.AccessibleTextRole,
             ):
                 return None
-            return "no longer stored" if index.row() in self._gone else "not read yet"
+            return tr("no longer stored") if index.row() in self._gone else tr("not read yet")
         match role:
             case _ if role == ItemRole:
                 return hit
@@ -486,8 +513,8 @@ class ItemModel(QAbstractTableModel):
                 return self._tip(hit, column)
             case Qt.ItemDataRole.AccessibleTextRole:
                 if column is Column.OBSERVED and hit.meta.observed_at is None:
-                    return "no date"
-                return self._spoken(hit) if column is Column.TEXT else self._cell(hit, column) or hit.kind.value
+                    return tr("no date")
+                return self._spoken(hit) if column is Column.TEXT else self._cell(hit, column) or word(hit.kind)
             case _:
                 return None
 
@@ -502,7 +529,7 @@ class ItemModel(QAbstractTableModel):
             case Column.AGENT:
                 return shown(hit.meta.agent_id or "")
             case Column.SOURCE:
-                return hit.meta.source.kind.value
+                return word(hit.meta.source.kind)
             case Column.TAGS:
                 return ", ".join(map(shown, hit.meta.tags[:_TAGS_SHOWN]))
             case Column.LENGTH:
@@ -517,7 +544,7 @@ class ItemModel(QAbstractTableModel):
     def _tip(self, hit: Hit, column: Column) -> str | None:
         match column:
             case Column.KIND:
-                return hit.kind.value
+                return word(hit.kind)
             case Column.TEXT:
                 return tip(shown(hit.text, _TIP_CHARS))
             case Column.NODE:
@@ -526,12 +553,13 @@ class ItemModel(QAbstractTableModel):
                 return tip(shown(hit.meta.agent_id, _TIP_CHARS))
             case Column.SOURCE:
                 source = hit.meta.source
-                return tip(f"{source.kind.value}: {shown(source.id, _TIP_CHARS)}" if source.id else source.kind.value)
+                kind = word(source.kind)
+                return tip(f"{kind}: {shown(source.id, _TIP_CHARS)}" if source.id else kind)
             case Column.TAGS if hit.meta.tags:
                 return tip("\n".join(map(shown, hit.meta.tags)))
             case Column.LENGTH:
-                least = "" if self.has_whole_texts else ", perhaps more"
-                return f"{number(len(hit.text))} characters{least}"
+                n = number(len(hit.text))
+                return tr("{n} characters", n=n) if self.has_whole_texts else tr("{n} characters, perhaps more", n=n)
             case Column.SCORE:
                 return self._score_tip(hit)
             case Column.OBSERVED if hit.meta.observed_at is not None:
@@ -547,18 +575,18 @@ class ItemModel(QAbstractTableModel):
         """The score and what it is made of."""
         explained = self._explained.get(hit.id)
         if explained is None or self._profile is None:
-            return f"Score {hit.score:.3f}"
+            return tr("Score {score}", score=f"{hit.score:.3f}")
         return "\n".join(f"{part.name}: {part.numbers}" for part in parts_of(explained, self._profile))
 
     def _spoken(self, hit: Hit) -> str:
         kind = self._kinds.get(hit.id)
         parts = [
-            hit.kind.value,
-            kind.value if kind else "",
-            f"confidence {confidence(hit.confidence)}" if hit.confidence is not None else "",
+            word(hit.kind),
+            word(kind) if kind else "",
+            tr("confidence {value}", value=confidence(hit.confidence)) if hit.confidence is not None else "",
             shown(headline(hit).line),
             str(hit.meta.namespace.last or "root"),
-            when_full(hit.meta.observed_at, self._zone) if hit.meta.observed_at else "no date",
+            when_full(hit.meta.observed_at, self._zone) if hit.meta.observed_at else tr("no date"),
         ]
         return ", ".join(part for part in parts if part)
 

@@ -12,6 +12,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from explorer.contract import ExplorePage, InvalidRequest, Namespace, SegmentKind
+from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.text import at_least, number, tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -32,10 +33,10 @@ class Column(IntEnum):
 
 _FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 
-HEADS = {Column.NODE: "Node", Column.HERE: "Here", Column.ALL: "All"}
+HEADS = {Column.NODE: mark("Node"), Column.HERE: mark("Here"), Column.ALL: mark("All")}
 HEAD_TIPS = {
-    Column.HERE: "Items at the node itself",
-    Column.ALL: "Items at the node and everywhere below it, sandboxes aside",
+    Column.HERE: mark("Items at the node itself"),
+    Column.ALL: mark("Items at the node and everywhere below it, sandboxes aside"),
 }
 
 
@@ -270,25 +271,32 @@ class NamespaceModel(QAbstractItemModel):
         if self._is_counted:
             lines.append(self._counts_in_words(node))
             if self._is_stale:
-                lines.append("These are the counts of before: the newer ones could not be read.")
+                lines.append(tr("These are the counts of before: the newer ones could not be read."))
             if self._is_truncated:
                 lines.append(
-                    f"Counting stopped at {number(self._counted_items)} items, "
-                    "so every number is at least what it says."
+                    tr(
+                        "Counting stopped at {n} items, so every number is at least what it says.",
+                        n=number(self._counted_items),
+                    )
                 )
         if node.is_sandbox:
-            lines.append("A sandbox: what is above does not count or read it.")
+            lines.append(tr("A sandbox: what is above does not count or read it."))
         return lines
 
     def _counts_in_words(self, node: Node) -> str:
-        here = f"{self.count_text(node.here)} {'item' if node.here == 1 and not self._is_truncated else 'items'} here"
-        return f"{here}, {self.count_text(node.all)} with everything below" if node.children else here
+        plural = max(node.here, 2) if self._is_truncated else node.here
+        here = tr_n("{n} item here", "{n} items here", plural, n=self.count_text(node.here))
+        if not node.children:
+            return here
+        # Translators: how many items, after “3 items here”.
+        below = tr("{n} with everything below", n=self.count_text(node.all))
+        return f"{here}, {below}"
 
     def _spoken(self, node: Node) -> str:
         parts = [node.path]
-        parts += ["sandbox"] if node.is_sandbox else []
+        parts += [tr("sandbox")] if node.is_sandbox else []
         parts += [self._counts_in_words(node)] if self._is_counted else []
-        parts += ["chosen"] if node.namespace == self._chosen else []
+        parts += [tr("chosen")] if node.namespace == self._chosen else []
         return ", ".join(parts)
 
     # Qt's model
@@ -328,9 +336,9 @@ class NamespaceModel(QAbstractItemModel):
         column = Column(section)
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return HEADS[column]
+                return tr(HEADS[column])
             case Qt.ItemDataRole.ToolTipRole:
-                return HEAD_TIPS.get(column)
+                return tr(HEAD_TIPS[column]) if column in HEAD_TIPS else None
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -345,7 +353,7 @@ class NamespaceModel(QAbstractItemModel):
                     case Column.HERE:
                         return self.count_text(node.here)
                     case Column.ALL:
-                        return "sandbox" if node.is_sandbox else self.all_text(node)
+                        return tr("sandbox") if node.is_sandbox else self.all_text(node)
             case Qt.ItemDataRole.UserRole:
                 return node.path
             case Qt.ItemDataRole.ToolTipRole:
