@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QComboBox, QDialog, QMenu, QWidget
 
 from explorer.ui.i18n import tr
 
@@ -34,20 +35,56 @@ def is_of_a_row(menu: QMenu) -> bool:
 def actions_of(window: QWidget) -> dict[QAction, str]:
     """Every action of a window with its title, its own ones first, then those of its menus, then of its panels.
 
-    Menus are brought up to date, as when they open. An action that stands in a menu is called by the titles of the
-    menus that lead to it, unless its property `wholeTitle` says how. Menus of single rows are no part of a window.
+    Menus are brought up to date, as when they open, and what a box lets choose is made an action each. An action that
+    stands in a menu is called by the titles of the menus that lead to it, unless its property `wholeTitle` says how.
+    Menus of single rows are no part of a window, nor what is marked as a `note`, a line of a menu that does nothing.
     """
+    for box in window.findChildren(QComboBox):
+        if not isinstance(box.window(), QDialog):
+            _make_choices(box)
     roots = [menu for menu in window.findChildren(QMenu) if not isinstance(menu.parent(), QMenu)]
     titles = {action: title for menu in roots if not is_of_a_row(menu) for action, title in _of_menu(menu, "")}
     titles |= {action: _plain(action.text()) for action in window.actions()}
     found: dict[QAction, str] = {}
     for action in [*window.actions(), *titles, *window.findChildren(QAction)]:
-        is_in_menu = any(isinstance(one, QMenu) for one in action.associatedObjects())
-        if action.isSeparator() or not action.text() or action.menu() is not None:
+        if action.isSeparator() or not action.text() or action.menu() is not None or action.property("note"):
             continue
-        if action in titles or not is_in_menu:  # else of a row's menu, or of one that is shown no more
+        if action in titles or not isinstance(action.parent(), QMenu):  # else of a row's menu, or of one of before
             found[action] = str(action.property("wholeTitle") or titles.get(action) or _plain(action.text()))
     return found
+
+
+def panel_action(owner: QObject, of: str, words: str) -> QAction:
+    """An action of a panel that stands in no menu: `of` what it is comes before its words in the palette."""
+    action = QAction(words, owner)
+    action.setProperty("wholeTitle", under(of, words))
+    return action
+
+
+def clear(menu: QMenu) -> None:
+    """Empty a menu that is to be filled anew, of its groups and of the menus below it too."""
+    menu.clear()
+    for kind in (QMenu, QActionGroup):
+        for old in menu.findChildren(kind, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            old.deleteLater()
+
+
+def _make_choices(box: QComboBox) -> None:
+    for old in box.findChildren(QAction, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        old.setParent(None)
+        old.deleteLater()
+    for row in range(box.count()):
+        if box.itemText(row):
+            action = panel_action(box, box.accessibleName(), box.itemText(row))
+            action.setCheckable(True)
+            action.setChecked(row == box.currentIndex())
+            allow(action, "" if box.isEnabled() else tr("There is nothing to choose"))
+            action.triggered.connect(partial(_choose, box, row))
+
+
+def _choose(box: QComboBox, row: int) -> None:
+    box.setCurrentIndex(row)
+    box.activated.emit(row)
 
 
 def _of_menu(menu: QMenu, title: str) -> Iterator[tuple[QAction, str]]:

@@ -39,7 +39,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
-from explorer.ui.actions import allow
+from explorer.ui.actions import allow, clear
 from explorer.ui.facet_counts import Counted, count
 from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.i18n import tr
@@ -239,9 +239,7 @@ class FacetPanel(QWidget):
         return self.sort_button
 
     def _fill_sort_menu(self, menu: QMenu) -> None:
-        menu.clear()
-        for old in menu.findChildren(QActionGroup):
-            old.deleteLater()
+        clear(menu)
         self._add_orders(menu, self.model.order, list(Facet))
 
     def _add_orders(self, menu: QMenu, now: Order | None, facets: list[Facet]) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from explorer.contract import ListOrder, SortBy
 from explorer.ui import icons
+from explorer.ui.actions import allow, clear
 from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import ItemView
 from explorer.ui.models.item_model import NAMES, SORT_OF, Column, ItemModel
@@ -54,7 +55,7 @@ class _MenuButton(QToolButton):
         self.setAccessibleName(words)
         self.setToolTip(words)
         icons.keep(self, icon)
-        menu = QMenu(self)
+        menu = QMenu(words, self)
         menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(self.fill)
         self.setMenu(menu)
@@ -99,7 +100,7 @@ class SortButton(_MenuButton):
 
     def fill(self) -> None:
         menu = self.menu()
-        menu.clear()
+        clear(menu)
         group = QActionGroup(menu)
         for (by, descending), words in ORDER_WORDS.items():
             if descending and by is not SortBy.OBSERVED and self._order != ListOrder(by=by):
@@ -108,9 +109,8 @@ class SortButton(_MenuButton):
             column = next(column for column, each in SORT_OF.items() if each is by)
             action = menu.addAction(tr(words))
             action.setCheckable(True)
-            action.setEnabled(self._model.can_sort(column))
+            allow(action, self._model.sort_refusal(column))
             action.setChecked(action.isEnabled() and order == self._order)
-            action.setToolTip(self._model.sort_refusal(column))
             action.triggered.connect(lambda _=False, order=order: self.order_wanted.emit(order))
             group.addAction(action)
         menu.addSeparator()
@@ -120,8 +120,7 @@ class SortButton(_MenuButton):
             menu.addSeparator()
         for column, words in _NEVER_BY.items():
             action = menu.addAction(tr(words))
-            action.setEnabled(False)
-            action.setToolTip(self._model.sort_refusal(column))
+            allow(action, self._model.sort_refusal(column))
 
 
 class ColumnsButton(_MenuButton):
@@ -137,7 +136,7 @@ class ColumnsButton(_MenuButton):
 
     def fill(self) -> None:
         menu = self.menu()
-        menu.clear()
+        clear(menu)
         fill_columns_menu(menu, self._view, self)
 
 
@@ -148,16 +147,19 @@ def fill_columns_menu(menu: QMenu, view: ItemView, button: ColumnsButton) -> Non
         action.setCheckable(True)
         action.setChecked(not view.isColumnHidden(column))
         if column is Column.TEXT:
-            action.setEnabled(False)
-            action.setToolTip(tr("The text is always shown"))
+            allow(action, tr("The text is always shown"))
         action.triggered.connect(lambda on, column=column: button.shown_wanted.emit(column, on))
     menu.addSeparator()
     movable = [column for column in view.shown_columns() if column is not Column.KIND]
-    for words, step, columns in ((tr("Move forward"), -1, movable[1:]), (tr("Move back"), 1, movable[:-1])):
+    for words, do, columns in (
+        (tr("Move forward"), partial(view.move_column, step=-1), movable[1:]),
+        (tr("Move back"), partial(view.move_column, step=1), movable[:-1]),
+        (tr("Wider"), partial(view.widen_column, step=1), movable),
+        (tr("Narrower"), partial(view.widen_column, step=-1), movable),
+    ):
         places = menu.addMenu(words)
         places.setEnabled(bool(columns))
         for column in columns:
-            move = partial(view.move_column, column, step)
-            places.addAction(tr(NAMES[column])).triggered.connect(lambda _=False, move=move: move())
+            places.addAction(tr(NAMES[column])).triggered.connect(lambda _=False, do=do, column=column: do(column))
     menu.addAction(tr("Reset widths")).triggered.connect(view.reset_widths)
     menu.addAction(tr("Columns as at first")).triggered.connect(button.reset_wanted)

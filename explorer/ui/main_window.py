@@ -496,6 +496,7 @@ class MainWindow(QMainWindow):
             self.items.sort_button,
             self.items.columns_button,
             self.timeline,
+            self.items.view.head,
             self.items.view,
             self.items.select_all_button,
             self.items.copy_cancel_button,

@@ -21,6 +21,7 @@ _PLACES = mark("Namespaces and facets")
 _TIME = mark("Time line")
 # Translators: the list of items; a noun.
 _LIST = mark("List")
+_HEADS = mark("Column heads")
 _ITEM = mark("Item")
 _PALETTE = mark("Command palette")
 
@@ -73,8 +74,14 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("PgUp", "PgDown"), mark("A page up, or down")),
         Key(("Home", "End"), mark("The first item, or the last; with Shift select")),
         Key(("Return",), mark("Read the item")),
-        Key(("Ctrl+A",), mark("Select all that match")),
         Key(("Esc",), mark("Back from a search to the list")),
+    ),
+    _HEADS: (
+        Key(("Left", "Right"), mark("The column before, or after")),
+        Key(("Shift+Left", "Shift+Right"), mark("Make the column narrower, or wider")),
+        Key(("Ctrl+Left", "Ctrl+Right"), mark("Move the column")),
+        Key(("Return", "Space"), mark("Sort by the column; once more turns the order around")),
+        Key(("Down",), mark("To the items")),
     ),
     _ITEM: (
         Key(("Left", "Right"), mark("Between Read, Raw, Metadata and Why")),

@@ -128,6 +128,43 @@ async def test_another_connection_is_one_choice_away(qtbot: QtBot, tmp_path: Pat
         assert saved.last_opened is not None
 
 
+async def test_another_connection_is_opened_from_the_palette(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(path))))
+        await program.start(Options(is_sample=True))
+        await until(lambda: is_idle(program))
+        box = program.window.palette_box
+        program.window.activateWindow()
+        qtbot.keyClick(program.window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClicks(box.edit, "connection mine")
+        first = box.model.command(box.model.index(0, 0))
+        assert first is not None
+        assert first.title.startswith("Connection: mine")
+        assert first.aside == "", "it is not the one that is open"
+        qtbot.keyClick(box.edit, Qt.Key.Key_Return)
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        qtbot.keyClick(program.window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClicks(box.edit, "connection mine")
+        first = box.model.command(box.model.index(0, 0))
+        assert first is not None
+        assert first.aside == "on"
+
+
+async def test_the_lock_is_turned_from_the_palette(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        window = program.window
+        window.activateWindow()
+        for text in ("Read-only", "Can write"):
+            qtbot.keyClick(window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+            qtbot.keyClicks(window.palette_box.edit, "read-only")
+            qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+            await until(lambda text=text: is_idle(program) and window.read_only_button.text() == text)
+
+
 @pytest.mark.parametrize("content", [b"this is not a database, just text\n" * 100, b"SQLite format 3\0" + b"\1" * 4000])
 async def test_a_file_that_is_no_memory_changes_nothing(
     qtbot: QtBot, tmp_path: Path, until: Until, content: bytes

@@ -14,7 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.ui import chips, facets, i18n, item_view, palette, segments, timeline, toolbar, trees, viewer
+from explorer.ui import chips, facets, i18n, item_head, item_view, palette, segments, timeline, toolbar, trees, viewer
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
 from explorer.ui.viewer_parts import find_bar, pairs, readers
@@ -27,6 +27,7 @@ HANDLERS: list[tuple[ModuleType, str]] = [
     (trees, "Namespaces and facets"),
     (timeline, "Time line"),
     (item_view, "List"),
+    (item_head, "Column heads"),
     (toolbar, "Search"),
     (viewer, "Item"),
     (find_bar, "Item"),
