@@ -101,8 +101,8 @@ class ItemView(QTableView):
         self._head.sectionResized.connect(self._on_head_section_resized)
         self._head.sectionMoved.connect(self._on_head_section_moved)
         self._head.sectionHandleDoubleClicked.connect(self.reset_widths)
-        self._head.width_wanted.connect(self.widen_column)
-        self._head.place_wanted.connect(self.move_column)
+        self._head.width_wanted.connect(lambda section, step: self.widen_column(Column(section), step))
+        self._head.place_wanted.connect(lambda section, step: self.move_column(Column(section), step))
         self._head.left.connect(self._on_head_left)
 
     @property
