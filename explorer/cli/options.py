@@ -35,6 +35,7 @@ from explorer.engines import (
     KeyStore,
     StaticCredential,
     build_engine,
+    file_settings,
     find_credential,
 )
 from explorer.engines.config import DEFAULT_ENGINE
@@ -198,10 +199,7 @@ def memory_of(args: argparse.Namespace, console: Console) -> tuple[str, EngineSe
     within one, the first Ctrl-C would not reach the prompt.
     """
     if args.connection is None:
-        try:
-            return args.engine or DEFAULT_ENGINE, EngineSettings(path=args.db), None
-        except ValidationError:
-            raise ConfigError("the path of the database is not Unicode text; rename the file") from None
+        return args.engine or DEFAULT_ENGINE, file_settings(args.db), None
     store = ConnectionStore()
     connections = store.load()
     for notice in store.notices:

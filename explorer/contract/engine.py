@@ -12,7 +12,7 @@ from datetime import date
 from typing import TypeVar
 
 from explorer.contract.changes import Changes
-from explorer.contract.errors import InvalidRequest, Unsupported
+from explorer.contract.errors import EngineFailure, InvalidRequest, Unsupported
 from explorer.contract.explain import ExplainedPage
 from explorer.contract.facets import Facet, rank_buckets
 from explorer.contract.items import ItemId, StoreItem
@@ -57,6 +57,7 @@ T = TypeVar("T")
 Listed = list[T]
 
 _PAGE = 200
+_MAX_IDLE_PAGES = 1000  # in a row that bring nothing: legal where an engine filters after reading, but not without end
 
 
 class MemoryEngine(ABC):
@@ -285,26 +286,31 @@ async def histogram_by_listing(engine: MemoryEngine, req: HistogramRequest) -> H
 
 async def _listed(engine: MemoryEngine, filter: MetaFilter, scan_limit: int) -> AsyncIterator[tuple[Listed[Hit], bool]]:
     """The pages of a listing up to `scan_limit` items, each with whether the listing goes on after it."""
-    total = 0
+    total = empty = 0
     cursor: str | None = None
     seen: set[str] = set()
     while True:
         size = min(_PAGE, scan_limit - total)
         page = await engine.list(ListRequest(filter=filter, limit=size, cursor=cursor))
         total += len(page.items)
+        empty = 0 if page.items else empty + 1
         cursor = page.next_cursor
         yield page.items, cursor is not None
         # A cursor met before comes from a broken engine; following it would count forever.
-        if cursor is None or total >= scan_limit or cursor in seen:
+        if cursor is None or total >= scan_limit or cursor in seen or empty > _MAX_IDLE_PAGES:
             return
         seen.add(cursor)
 
 
 async def get_by_listing(engine: MemoryEngine, req: GetRequest) -> list[Hit]:
-    """Look for ids in pages of `list` under the request's reach, until all are found or the listing ends."""
+    """Look for ids in pages of `list` under the request's reach, until all are found or the listing ends.
+
+    Raises EngineFailure where it does not end: what was not found may be there all the same.
+    """
     req.check()
     wanted = set(req.ids)
     found: dict[ItemId, Hit] = {}
+    progress = _Progress(engine)
     cursor: str | None = None
     seen: set[str] = set()
     while len(found) < len(wanted):
@@ -313,6 +319,7 @@ async def get_by_listing(engine: MemoryEngine, req: GetRequest) -> list[Hit]:
         cursor = page.next_cursor
         if cursor is None or cursor in seen:
             break
+        progress.note({hit.id for hit in page.items})
         seen.add(cursor)
     return [found[id] for id in dict.fromkeys(req.ids) if id in found]
 
@@ -342,6 +349,7 @@ async def _exported(engine: MemoryEngine, hit: Hit) -> Exported | None:
         sources=[meta.source.kind],
         observed_after=meta.observed_at,
     )
+    progress = _Progress(engine)
     cursor: str | None = None
     seen: set[str] = set()
     while True:
@@ -352,4 +360,21 @@ async def _exported(engine: MemoryEngine, hit: Hit) -> Exported | None:
         cursor = page.next_cursor
         if cursor is None or cursor in seen:
             return None
+        progress.note({exported.id for exported in page.items} | set(page.incomplete))
         seen.add(cursor)
+
+
+class _Progress:
+    """Whether the pages of a listing bring anything that the one before did not, and so may come to an end."""
+
+    def __init__(self, engine: MemoryEngine) -> None:
+        self._engine = engine
+        self._before: set[ItemId] = set()
+        self._idle = 0
+
+    def note(self, ids: set[ItemId]) -> None:
+        """Raises EngineFailure once pages have brought nothing for too long."""
+        self._idle = 0 if ids - self._before else self._idle + 1
+        self._before = ids or self._before
+        if self._idle > _MAX_IDLE_PAGES:
+            raise EngineFailure(f"engine `{self._engine.descriptor().id}` never came to the end of its listing")

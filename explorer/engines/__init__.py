@@ -10,6 +10,7 @@ from explorer.engines.config import (
     EngineSettings,
     MemoryConfig,
     StaticCredential,
+    file_settings,
 )
 from explorer.engines.connections import (
     ConnectionStore,
@@ -45,6 +46,7 @@ __all__ = [
     "StaticCredential",
     "broken_engines",
     "build_engine",
+    "file_settings",
     "find_credential",
     "list_engines",
 ]

@@ -61,6 +61,14 @@ class EngineSettings(Model):
         return own or (trimmed(default or "") or None)
 
 
+def file_settings(path: Path | str | None, *, read_only: bool | None = None) -> EngineSettings:
+    """What opens a file. Raises ConfigError where its name is no Unicode text, which no setting can hold."""
+    try:
+        return EngineSettings(path=path, read_only=read_only)  # type: ignore[arg-type]
+    except ValidationError:
+        raise ConfigError("the path of the database is not Unicode text; rename the file") from None
+
+
 class MemoryConfig(Model):
     """One engine by its id, and the settings of any."""
 

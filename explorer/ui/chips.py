@@ -31,7 +31,8 @@ RADIUS = 6
 class Chip:
     """One condition in words: field and operation, then the value. `dead`: the value no longer matches anything.
 
-    `note`: what else there is to know of it, for the tooltip.
+    `note`: what else there is to know of it, for the tooltip. `drawn`: the value safe to draw as it is, where it
+    is made of more than one stored text.
     """
 
     field: str
@@ -39,6 +40,7 @@ class Chip:
     value: str
     dead: bool = False
     note: str = ""
+    drawn: str = ""
 
     @property
     def sentence(self) -> str:
@@ -86,8 +88,9 @@ class _ChipButton(QAbstractButton):
     def show_chip(self, chip: Chip) -> None:
         self.chip = chip
         self._words = shown(chip.words)
-        self._value = shown(f"{chip.value} (0)" if chip.dead else chip.value)
-        self.setText(label(f"{self._words} {self._value}"))
+        value = chip.drawn or shown(chip.value)
+        self._value = f"{isolate(value)} (0)" if chip.dead else value
+        self.setText(label(chip.sentence))
         self.setAccessibleName(tr("Filter: {condition}", condition=chip.sentence))
         self.setAccessibleDescription(" ".join(filter(None, (chip.note, tr("Enter opens it, Delete removes it")))))
         self.setToolTip(tip("\n".join(filter(None, (f"{self._words} {isolate(self._value)}", chip.note)))))

@@ -140,7 +140,7 @@ class Commands:
             tr("Node"),
             partial(self._go_to_node, node.namespace),
             node.icon,
-            text.counted(node.here, "item"),
+            text.counted(node.here, "item", self._window.namespaces.model.is_truncated),
             key=f"node {node.path}",
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from typing import Any
 
 from explorer.contract import Facet, MetaFilter, Reach, Timestamp, is_blank
@@ -35,6 +36,7 @@ _LISTS = {"kinds": mark("kind is"), "sources": mark("source is"), "tags_any": ma
 PREFIXES = ("folder", "file_path")
 """Fields whose condition also admits what is below its value."""
 _NOTE_CHARACTERS = 2_000
+_DRAWN_CHARACTERS = 300  # of the values of one condition
 _FACETS = {facet.field: facet for facet in Facet}
 
 
@@ -42,7 +44,8 @@ _FACETS = {facet.field: facet for facet in Facet}
 class Condition:
     """One condition: the filter field it comes from, and its words (`tag is`) and value (`refunds or billing`).
 
-    `note` says what else it admits. `is_dead`: no item has its value under the other conditions.
+    `note` says what else it admits. `is_dead`: no item has its value under the other conditions. `drawn`: where more
+    than one stored value stands in it, the value safe to draw as it is, with each kept to its own direction.
     """
 
     field: str
@@ -50,6 +53,7 @@ class Condition:
     value: str
     note: str = ""
     is_dead: bool = False
+    drawn: str = ""
 
 
 def conditions(
@@ -77,9 +81,12 @@ def conditions(
         if values:
             without_items = [value for value in values if value in gone.get(field, ())]
             is_dead = len(without_items) == len(values)
+            faint = [] if is_dead else without_items
             named = value_words if field == "tags_any" else text.word
-            said = [named(one) + (" (0)" if one in without_items and not is_dead else "") for one in values]
-            found.append(Condition(field, tr(words), text.either(said), is_dead=is_dead))
+            said = _alternatives(values, faint, named)
+            room = _DRAWN_CHARACTERS // min(len(values), _DRAWN_CHARACTERS // 20)
+            drawn = _alternatives(values, faint, partial(_alone, named, room))
+            found.append(Condition(field, tr(words), said, is_dead=is_dead, drawn=drawn if len(values) > 1 else ""))
     if (window := _window_condition(filter, zone)) is not None:
         found.append(window)
     if query:
@@ -125,6 +132,14 @@ def below_words(path: str) -> str:
         below=below,
         neighbour=neighbour,
     )
+
+
+def _alternatives(values: Sequence[str], faint: Collection[str], put: Callable[[str], str]) -> str:
+    return text.either(put(one) + (" (0)" if one in faint else "") for one in values)
+
+
+def _alone(named: Callable[[str], str], room: int, stored: str) -> str:
+    return text.isolate(text.shown(named(stored), room))
 
 
 def _reach_words(reach: Reach) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import (
+    EngineFailure,
     EngineHealth,
     FetchMode,
     FetchRequest,
@@ -49,6 +50,7 @@ from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
+from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
@@ -71,7 +73,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.rows import draw_text
-from explorer.ui.text import counted, number, shown, tip
+from explorer.ui.text import counted, inline, number, shown, tip
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,7 @@ FETCH_PAGE = 50
 COUNT_PAGE = 1_000
 MAX_KEPT_SELECTED = 500
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
+MAX_FORGOTTEN = 3  # listings in a row, before the engine is not asked by itself any more
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
@@ -166,6 +169,7 @@ class ItemList(QWidget):
         self._waits_for_current = False
         self._has_rows_failed = False
         self._rows_asked = range(0)
+        self._times_forgotten = 0  # in a row
         self._order = ListOrder()
         self._notes: tuple[str, ...] = ()
         self._is_all_selected = False
@@ -479,7 +483,7 @@ class ItemList(QWidget):
         if ask.is_search:
             refusals = dict.fromkeys(Column, tr("The hits of a search stand best first"))
         elif engine is not None:
-            label = engine.descriptor().label
+            label = engine_label(engine.descriptor())
             if engine.sorts():
                 why = tr("{engine} does not sort by this", engine=label)
             else:
@@ -579,7 +583,7 @@ class ItemList(QWidget):
         self._counted_so_far = None
         self.busy_line.set_busy(True)
         if self.model.rowCount() == 0:
-            self.loading.start(tr("Reading {memory}", memory=shown(self._name)))
+            self.loading.start(tr("Reading {memory}", memory=inline(self._name)))
             self._show_only(self.loading)
 
         def on_first_page(page: Page | Span) -> None:
@@ -752,16 +756,25 @@ class ItemList(QWidget):
 
         def on_rows(span: Span) -> None:
             if listing is self._listing:
-                self._on_rows(span, wanted.start)
+                self._on_rows(span, wanted)
 
         self.jobs.start("rows", engine.list_span(req), on_rows)
 
-    def _on_rows(self, span: Span, first: int) -> None:
+    def _on_rows(self, span: Span, wanted: range) -> None:
         self.busy_line.set_busy(False)
         if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
-            self.refresh()
+            self._times_forgotten += 1
+            if self._times_forgotten > MAX_FORGOTTEN:
+                self._times_forgotten = 0
+                self._on_jobs_failed("rows", EngineFailure(tr("it forgets each list before it can be read on")))
+            else:
+                self.refresh()
             return
-        self.model.put_span(span, first)
+        self._times_forgotten = 0
+        self.model.put_span(span, wanted.start)
+        if len(span.items) < len(wanted):  # asked again by itself, it would be asked without end
+            self._on_jobs_failed("rows", EngineFailure(tr("it did not give all rows that it says there are")))
+            return
         self._kinds_timer.start()
         if self._waits_for_current:
             self._on_current_row_changed(self.view.currentIndex())
@@ -927,7 +940,7 @@ class ItemList(QWidget):
             down = isinstance(error, Unavailable)
             self._say(
                 "plug" if down else "warning",
-                tr("No answer from {memory}", memory=shown(self._name)) if down else tr("This could not be read"),
+                tr("No answer from {memory}", memory=inline(self._name)) if down else tr("This could not be read"),
                 sentence(error),
                 [(tr("Try again"), self._read)] if may_pass(error) else [],
                 tone="caution",
@@ -974,7 +987,7 @@ class ItemList(QWidget):
         if health.state != "ok":
             down = health.state == "down"
             if down:
-                title = tr("{memory} does not serve now", memory=shown(self._name))
+                title = tr("{memory} does not serve now", memory=inline(self._name))
                 doubt = tr("Items may exist that this cannot see.")
             else:
                 title = tr("The engine answers, but not fully")
@@ -1001,7 +1014,7 @@ class ItemList(QWidget):
         elif self._ask.filter.is_empty() and not self._ask.is_search:
             self._say(
                 "inbox",
-                tr("Nothing is stored in {memory}", memory=shown(self._name)),
+                tr("Nothing is stored in {memory}", memory=inline(self._name)),
                 tr("Import a file to begin."),
                 [(tr("Import…"), self.import_wanted.emit)],
             )
@@ -1033,7 +1046,7 @@ class ItemList(QWidget):
         )
 
     def _look_further(self) -> None:
-        self.loading.start(tr("Reading {memory}", memory=shown(self._name)))
+        self.loading.start(tr("Reading {memory}", memory=inline(self._name)))
         self._show_only(self.loading)
         self.model.go_on()
 
@@ -1315,11 +1328,15 @@ class ItemList(QWidget):
                     yield hits
         seen = {hit.id for hit in held.values()}
         cursors: set[str] = set()
-        while is_all and cursor is not None and cursor not in cursors:
+        idle_pages = 0
+        while is_all and cursor is not None:
+            if cursor in cursors or idle_pages >= MAX_EMPTY_PAGES:
+                raise EngineFailure(tr("it never came to the end of its list, so that not all could be read"))
             cursors.add(cursor)
             page = await engine.list_preview(ListRequest(filter=ask.filter, limit=LIST_PAGE, cursor=cursor))
             fresh = [hit for hit in page.items if hit.id not in seen]
             seen.update(hit.id for hit in fresh)
+            idle_pages = 0 if fresh else idle_pages + 1
             if fresh:
                 yield fresh
             cursor = page.next_cursor

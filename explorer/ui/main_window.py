@@ -50,6 +50,7 @@ from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
+from explorer.ui.engine_words import engine_name
 from explorer.ui.facets import FacetPanel
 from explorer.ui.i18n import OWN_NAMES, tr, tr_n
 from explorer.ui.items import ItemList
@@ -599,8 +600,8 @@ class MainWindow(QMainWindow):
         self.items.show_health(health)
 
     def _show_health(self) -> None:
-        label = self._engine.descriptor().label if self._engine is not None else ""
-        self.connection_box.show_open(self._name, label.removesuffix(" file"), self._health)
+        engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
+        self.connection_box.show_open(self._name, engine, self._health)
 
     # The view
 
@@ -647,7 +648,9 @@ class MainWindow(QMainWindow):
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
         found = conditions(view.filter, self._zone, view.query, self.facets.dead)
-        self.chip_bar.show_chips([Chip(one.field, one.words, one.value, one.is_dead, one.note) for one in found])
+        self.chip_bar.show_chips(
+            [Chip(one.field, one.words, one.value, one.is_dead, one.note, one.drawn) for one in found]
+        )
         return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:

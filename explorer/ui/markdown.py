@@ -36,6 +36,8 @@ _BACK = {_STAND_IN + at: char for at, char in enumerate(_HIDDEN)}
 _LOOKALIKES = dict.fromkeys(_BACK, "\ufffd")
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*[^`\n]*$")
 _DEEP = re.compile(rf"^(?:[ \t]*>){{{MAX_DEPTH}}}|^ {{{MAX_DEPTH * 4}}}[ ]*[-*+\d]", re.MULTILINE)
+_SIGNS = "[]*_`!<\\"
+_LINE_END = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")  # looked for once in a run of blanks, not from each of them on
 _SEPARATED = re.compile(r"\n[ \t]*\n")
 _ITEM = re.compile(r"( *)([-*+]|\d{1,9}[.)])(?: +(.*)|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
@@ -112,18 +114,35 @@ def is_openable(target: str) -> bool:
 
 def is_too_intricate(source: str) -> bool:
     """Whether parsing could take far longer than reading: thousands of signs in one paragraph, or endless nesting."""
-    if _DEEP.search(source) or max(map(len, source.split("\n"))) > MAX_LINE:
+    # Of megabytes too, while the window waits: so only what might be any of that is looked at closely.
+    may_be_deep = source.count(">") >= MAX_DEPTH or " " * (MAX_DEPTH * 4) in source
+    if (may_be_deep and _DEEP.search(source)) or _has_long_line(source):
         return True
-    signs = "[]*_`!<\\"
-    if sum(source.count(sign) for sign in signs) < MAX_MARKS:
+    if sum(source.count(sign) for sign in _SIGNS) < MAX_MARKS:
         return False
-    return any(
-        part.count(sign) > MAX_MARKS for part in _SEPARATED.split(source) if len(part) > MAX_MARKS for sign in signs
-    )
+    crowded = (part for part in source.split("\n\n") if _is_crowded(part))
+    return any(_is_crowded(paragraph) for part in crowded for paragraph in _SEPARATED.split(part))
+
+
+def _has_long_line(source: str) -> bool:
+    at = 0
+    while len(source) - at > MAX_LINE:
+        end = source.rfind("\n", at, at + MAX_LINE + 1)
+        if end < 0:
+            return True
+        at = end + 1
+    return False
+
+
+def _is_crowded(part: str) -> bool:
+    return len(part) > MAX_MARKS and any(part.count(sign) > MAX_MARKS for sign in _SIGNS)
 
 
 def blocks(source: str) -> list[Block]:
-    """`source` as blocks in order of reading. Raises RecursionError for nesting that the library cannot follow."""
+    """`source` as blocks in order of reading.
+
+    Raises RecursionError for nesting that the library cannot follow, ValueError for a number of thousands of digits.
+    """
     fences = _Fences()
     md = Markdown(extensions=[TableExtension(), SaneListExtension()], output_format="xhtml")
     md.preprocessors.deregister("html_block")
@@ -151,7 +170,7 @@ def slices(source: str, size: int = SLICE) -> Iterator[str]:
     length = 0
     fence = ""
     before_blank = False
-    for line in source.split("\n"):
+    for line in _lines(source):
         full = length >= size and before_blank and not fence and line[:1] not in ("", " ", "\t")
         if full or length >= 4 * size:
             yield "\n".join([*part, fence] if fence else part)
@@ -165,6 +184,15 @@ def slices(source: str, size: int = SLICE) -> Iterator[str]:
         elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
             fence = ""
     yield "\n".join(part)
+
+
+def _lines(source: str) -> Iterator[str]:
+    """As `split`, but one by one: of megabytes only the first part is wanted at once."""
+    at = 0
+    while (end := source.find("\n", at)) >= 0:
+        yield source[at:end]
+        at = end + 1
+    yield source[at:]
 
 
 class _Fences(Preprocessor):
@@ -370,7 +398,7 @@ def _styled(element: Element, style: Span) -> Span:
 def _span(text: str, style: Span) -> Span:
     if style.code:
         return replace(style, text=_code_text(text))
-    return replace(style, text=_plain(re.sub(r"[ \t]*\n[ \t]*", " ", text)))
+    return replace(style, text=_plain(_LINE_END.sub(" ", text)))
 
 
 def _plain(text: str) -> str:

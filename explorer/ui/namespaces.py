@@ -24,6 +24,7 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
+from explorer.ui.text import number
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
@@ -218,6 +219,7 @@ class NamespacePanel(QWidget):
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
         self._must_reveal = False  # the node of a new filter, once it has a row
+        self._note = ""  # said last of where counting stopped
 
         self.head = PaneHead(tr("Namespaces"))
         self.reach_box = ReachBox()
@@ -287,6 +289,7 @@ class NamespacePanel(QWidget):
         self._known = set()
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
+        self._note = ""
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -341,12 +344,26 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
-        self.banner.clear()
+        self._say_stopped(page)
         self._fit_columns()
         self._mark()
         self._reveal()
 
+    def _say_stopped(self, page: ExplorePage) -> None:
+        """Say where counting stopped, if it did: nodes that it did not reach have no row."""
+        said = tr("Counted {n} of more items", n=number(page.total)) if page.truncated else ""
+        if said and said == self._note:
+            return  # it is still there, or has been dismissed
+        self._note = said
+        if not said:
+            self.banner.clear()
+        elif self.scan_limit < MAX_SCAN:
+            self.banner.show_note(said, tr("Count all"), self.count_all)
+        else:
+            self.banner.show_note(said)
+
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._note = ""
         self.model.set_stale()
         self.banner.show_failure(error, self.refresh)
 

@@ -19,6 +19,7 @@ from explorer.engines import (
     KeyStore,
     SavedConnection,
     build_engine,
+    file_settings,
     find_credential,
     list_engines,
 )
@@ -28,6 +29,7 @@ from explorer.ui import text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import tr, tr_n
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -118,7 +120,7 @@ class Program:
 
     async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
         path = _absolute(path)
-        settings = EngineSettings(path=str(path), read_only=is_read_only or None)
+        settings = file_settings(path, read_only=is_read_only or None)
         await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
 
     async def open_saved(self, name: str) -> None:
@@ -128,7 +130,7 @@ class Program:
         if saved is None:
             self.has_failed = True
             self.window.show_error(
-                tr("There is no saved connection named {name}. Open Connections to see them.", name=text.shown(name))
+                tr("There is no saved connection named {name}. Open Connections to see them.", name=text.inline(name))
             )
             return
         found = await asyncio.to_thread(find_credential, saved, self.keys)
@@ -183,7 +185,7 @@ class Program:
 
     def _say_down(self, opened: Opened, health: EngineHealth) -> None:
         self.has_failed = True
-        name = text.shown(opened.name)
+        name = text.inline(opened.name)
         if health.reason:
             said = tr("{name} cannot be opened: {reason}.", name=name, reason=text.shown(health.reason, 600))
         else:
@@ -225,7 +227,7 @@ class Program:
 
         def choice(key: str, name: str, engine_id: str) -> Choice:
             engine = engines.get(engine_id)
-            return Choice(key, name, engine.label if engine is not None else engine_id, engine_icon(engine))
+            return Choice(key, name, engine_label(engine) if engine is not None else engine_id, engine_icon(engine))
 
         choices = [choice(f"{_SAVED_KEY}{saved.name}", saved.name, saved.engine) for saved in self._saved]
         choices.append(choice(_SAMPLE_KEY, tr("Sample memory"), "sqlite"))

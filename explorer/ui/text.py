@@ -206,6 +206,12 @@ def isolate(text: str) -> str:
     return f"\u2068{text}\u2069"
 
 
+def inline(text: str, limit: int = 300) -> str:
+    """`text` as `shown` has it, for the middle of a sentence: isolated where it holds what runs from right to left."""
+    drawn = shown(text, limit)
+    return isolate(drawn) if any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in drawn) else drawn
+
+
 def label(text: str) -> str:
     """`text` for a button, a tab or a menu, where a lone & would vanish into a shortcut."""
     return text.replace("&", "&&")

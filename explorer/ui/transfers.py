@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
@@ -43,6 +45,7 @@ class Transfers:
         self.window = window
         self.memory_path: str | None = None
         """The file that is open, which no export may replace."""
+        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._folder = str(Path.home())
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
@@ -190,12 +193,15 @@ class Transfers:
         await asyncio.to_thread(refuse_memory, path, self.memory_path)
         if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
             self.window,
-            tr("{file} is there already", file=text.shown(path.name)),
+            tr("{file} is there already", file=text.inline(path.name)),
             tr("The export takes its place."),
             tr("Replace it"),
         ):
             return None
         return path
+
+    def _open_folder(self, folder: Path) -> None:
+        self.open_url(QUrl.fromLocalFile(str(folder)))
 
     async def _write(
         self,
@@ -243,7 +249,7 @@ class Transfers:
             )
             self.window.show_error(said, "\n".join(incomplete))
         else:
-            self.window.error_banner.show_note(said)
+            self.window.error_banner.show_note(said, tr("Open folder"), partial(self._open_folder, path.parent))
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
 
 

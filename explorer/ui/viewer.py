@@ -1213,10 +1213,10 @@ def _raw(stored: StoreItem | Hit) -> tuple[str, bool]:
 
 
 async def _parse(source: str) -> list[Block] | None:
-    """A markdown text, parsed beside the window; None where it cannot be followed in good time."""
+    """A markdown text, parsed beside the window; None where it cannot be followed, or not in good time."""
     try:
         return await asyncio.wait_for(asyncio.to_thread(blocks, source), PARSE_LIMIT_S)
-    except (TimeoutError, RecursionError):
+    except (TimeoutError, RecursionError, ValueError):
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from explorer.contract import (
     ConsolidateRequest,
     Document,
     DocumentBody,
+    EngineFailure,
     EraseRequest,
     ExploreRequest,
     Exported,
@@ -21,6 +23,7 @@ from explorer.contract import (
     FetchRequest,
     ForgetTarget,
     GetRequest,
+    HistogramRequest,
     InvalidRequest,
     ItemId,
     ItemKind,
@@ -160,6 +163,47 @@ async def test_a_cursor_that_comes_again_ends_the_reading() -> None:
     assert [hit.id for hit in await engine.get(GetRequest(ids=[first, second]))] == [first]
     assert len(engine.listed) == 4
     assert [one.id for one in await engine.get_items(GetRequest(ids=[first]))] == [first]
+
+
+class _Endless(_Circular):
+    """Names another page each time, and brings nothing new on any."""
+
+    def __init__(self, is_empty: bool) -> None:
+        super().__init__()
+        self.is_empty = is_empty
+        self.pages = itertools.count()
+
+    def another(self, page: Any) -> Any:
+        items = [] if self.is_empty else page.items
+        return page.model_copy(update={"items": items, "next_cursor": str(next(self.pages))})
+
+    async def list(self, req: ListRequest) -> ListPage:
+        return self.another(await super().list(req))
+
+    async def export(self, req: ListRequest) -> ExportPage:
+        return self.another(await super().export(req))
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+async def test_pages_without_end_are_not_read_without_end(is_empty: bool) -> None:
+    engine = _Endless(is_empty)
+    _, second = await filled(engine, [note("a", tags=["x"]), note("b", tags=["x"])])
+    page = await engine.explore(exploring(scan_limit=500))
+    assert page.truncated
+    bars = await engine.histogram(HistogramRequest(scan_limit=500))
+    assert bars.truncated
+    with pytest.raises(EngineFailure, match="never came to the end of its listing"):
+        await engine.get(GetRequest(ids=[second]))
+    hits = await engine.inner.get(GetRequest(ids=[second]))
+
+    class Found(_Endless):
+        async def get(self, req: GetRequest) -> list[Any]:
+            return hits
+
+    finding = Found(is_empty)
+    finding.inner = engine.inner
+    with pytest.raises(EngineFailure, match="never came to the end of its listing"):
+        await finding.get_items(GetRequest(ids=[second]))
 
 
 async def test_an_export_that_goes_in_a_circle_does_not_find_everything() -> None:

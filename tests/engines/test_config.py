@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from explorer.contract import ConfigError, Unauthorized
-from explorer.engines import DynamicCredential, EngineSettings, MemoryConfig, StaticCredential
+from explorer.engines import DynamicCredential, EngineSettings, MemoryConfig, StaticCredential, file_settings
 
 KEY = "sk-live-0123456789"
 
@@ -69,6 +69,13 @@ def test_unknown_keys_are_ignored_and_unset_ones_left_out() -> None:
 
 def test_path_may_be_a_path_object(tmp_path: Path) -> None:
     assert EngineSettings(path=tmp_path / "m.db").path == str(tmp_path / "m.db")  # type: ignore[arg-type]
+
+
+def test_a_file_is_opened_by_a_name_that_is_text() -> None:
+    assert file_settings(Path("/a/b.db"), read_only=True) == EngineSettings(path=str(Path("/a/b.db")), read_only=True)
+    assert file_settings(None) == EngineSettings()
+    with pytest.raises(ConfigError, match="not Unicode text; rename the file"):
+        file_settings("/a/m\udcfe.db")
 
 
 @pytest.mark.parametrize("endpoint", [None, "", "  \t"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -30,3 +31,21 @@ def _themed(themed: Theme, collector: GarbageCollector) -> Iterator[None]:
     """Every widget test runs under the theme, and collects what the ones before left."""
     yield
     collector.collect_due()
+
+
+@pytest.fixture
+def listener() -> Iterator[Callable[[], bool]]:
+    """A listening socket; the fixture tells whether anybody has connected, and its port is `.port`."""
+    server = socket.create_server(("127.0.0.1", 0))
+    server.setblocking(False)
+
+    def was_asked() -> bool:
+        try:
+            server.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    was_asked.port = server.getsockname()[1]  # type: ignore[attr-defined]
+    yield was_asked
+    server.close()

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QImage
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ItemKind, MetaFilter, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
+from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
+from explorer.ui import text
 from explorer.ui.app import Program
 from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
@@ -183,6 +186,54 @@ async def test_a_file_that_is_no_memory_changes_nothing(
     assert bad.read_bytes() == content
 
 
+async def test_a_file_of_any_name_is_opened_and_locked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a?b#c %41 &mode=rw 🚀.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path, is_read_only=True))
+        await until(lambda: is_idle(program))
+        assert rows(program) == 1
+        assert program.window.read_only_button.isChecked()
+        before = path.read_bytes()
+        qtbot.mouseClick(program.window.read_only_button, Qt.MouseButton.LeftButton)
+        await until(lambda: is_idle(program) and not program.window.read_only_button.isChecked())
+        assert rows(program) == 1
+        assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".db"] == [path.name]
+
+
+async def test_a_name_that_is_no_text_is_said(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = tmp_path / "m\udcfe.db"  # as a command line gives a name of other bytes
+    async with running(qtbot, tmp_path) as program:
+        program.jobs.start("open", program.start(Options(open_path=path)), lambda _: None)
+        await until(lambda: program.window.error_banner.sentence)
+        said = "the path of the database is not Unicode text; rename the file"
+        assert program.window.error_banner.sentence == f"It cannot be opened as it is set: {said}."
+
+
+async def test_a_file_that_another_program_holds_can_be_tried_again(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SqliteEngine.__init__.__kwdefaults__, "busy_timeout_s", 0.05)
+    first, held = await memory(tmp_path / "a.db", "one"), await memory(tmp_path / "held.db", "two", "three")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=first))
+        with closing(sqlite3.connect(held, isolation_level=None)) as other:
+            other.execute("PRAGMA journal_mode = DELETE")
+            other.execute("BEGIN EXCLUSIVE")
+            await program.open_file(held)
+            await until(lambda: is_idle(program))
+            banner = program.window.error_banner
+            assert "held.db cannot be opened" in banner.sentence
+            assert f"`{held}` is locked, probably by another program" in banner.sentence
+            assert rows(program) == 1, "what was open stays"
+            other.execute("ROLLBACK")
+        retry = banner.findChild(QPushButton, "bannerActionButton")
+        assert retry is not None
+        qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        assert program.window.windowTitle().startswith("held.db")
+
+
 async def test_the_lock_reopens_the_file(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     path = await memory(tmp_path / "a.db", "one")
     async with running(qtbot, tmp_path) as program:
@@ -221,7 +272,15 @@ async def test_exporting_writes_what_the_filter_admits(qtbot: QtBot, tmp_path: P
         await choose(qtbot, until, program.window.export_action, out)
         await until(lambda: is_idle(program) and out.exists())
         assert sorted(out.read_text().splitlines()) == sorted(dump_item(learning(text)) for text in ("one", "two"))
-        assert str(out) in program.window.error_banner.sentence
+        size = text.size(out.stat().st_size)
+        assert program.window.error_banner.sentence == f"2 items, {size}, in {out}."
+        went: list[QUrl] = []
+        program.transfers.open_url = went.append
+        opens = program.window.error_banner.findChild(QPushButton, "bannerActionButton")
+        assert opens is not None
+        assert opens.text() == "Open folder"
+        qtbot.mouseClick(opens, Qt.MouseButton.LeftButton)
+        assert [url.toLocalFile() for url in went] == [str(tmp_path)]
 
 
 async def test_what_is_selected_can_be_exported(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

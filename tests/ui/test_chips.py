@@ -10,6 +10,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer.ui import chips
 from explorer.ui.chips import EMPTY_TEXT, Chip, ChipBar
 from explorer.ui.theme import Theme
 
@@ -191,6 +192,27 @@ def test_unseen_characters_are_named_and_the_value_is_isolated(make: Make) -> No
     assert chip(bar, "tag").text() == "tag is a⟦RLO⟧b⟦NUL⟧"
     assert "\u2068a⟦RLO⟧b⟦NUL⟧\u2069" in chip(bar, "tag").toolTip()
     assert "\u202e" not in chip(bar, "tag").toolTip()
+
+
+def test_a_number_after_a_value_stays_behind_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    real = chips.draw_text
+
+    def note(painter: object, rect: object, text: str, *more: object, **named: object) -> int:
+        drawn.append(text)
+        return real(painter, rect, text, *more, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chips, "draw_text", note)
+    hebrew = "\u05e9\u05dc\u05d5\u05dd"
+    two = f"\u2068abc\u2069 or \u2068{hebrew}\u2069 (0)"
+    bar = make(
+        Chip("agent_id", "agent is", hebrew, dead=True), Chip("tag", "tag is", f"abc or {hebrew} (0)", drawn=two)
+    )
+    assert not bar.grab().isNull()
+    assert f"\u2068{hebrew}\u2069 (0)" in drawn, "else Hebrew would take the number to its other side"
+    assert two in drawn
+    assert chip(bar, "tag").accessibleName() == f"Filter: tag is abc or {hebrew} (0)"
+    assert two in chip(bar, "tag").toolTip()
 
 
 def test_an_ampersand_is_no_shortcut(make: Make) -> None:

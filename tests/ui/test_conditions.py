@@ -137,3 +137,11 @@ def test_of_two_values_the_one_without_items_is_said() -> None:
     assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b (0)", False, False)
     agent, tags = conditions(filter, UTC, dead={"tags_any": ["b", "a"], "agent_id": ["x"]})
     assert (tags.value, tags.is_dead, agent.is_dead) == ("a or b", True, True)
+
+
+def test_each_of_several_values_is_drawn_in_its_own_direction() -> None:
+    filter = MetaFilter(tags_any=["abc", "\u05e9\u05dc\u05d5\u05dd", "x\u202ey\u2069"])
+    (tags,) = conditions(filter, UTC, dead={"tags_any": ["\u05e9\u05dc\u05d5\u05dd"]})
+    assert tags.drawn == "\u2068abc\u2069 or \u2068\u05e9\u05dc\u05d5\u05dd\u2069 (0) or \u2068x⟦RLO⟧y⟦PDI⟧\u2069"
+    (many,) = conditions(MetaFilter(tags_any=["x" * 1_000] * 500), UTC)
+    assert len(many.drawn) < 20_000

@@ -12,13 +12,20 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent, QMouse
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 
 from explorer.contract import (
+    Conversation,
+    Document,
+    DocumentBody,
     EngineFailure,
     Facet,
+    ItemKind,
+    MemoryMeta,
     MetaFilter,
     Namespace,
     Reach,
+    Role,
     SourceKind,
     SourceRef,
+    Turn,
     Unauthorized,
     Unavailable,
 )
@@ -186,6 +193,21 @@ async def test_ticking_two_tags(qtbot, until):
         assert panel.filters[-1] == MetaFilter(tags_any=["refunds", "billing"])
         tick(qtbot, panel, Facet.TAG, "refunds")
         assert panel.filters[-1] == MetaFilter(tags_any=["billing"])
+
+
+async def test_chosen_values_stand_on_top_also_at_zero(qtbot, until):
+    talks = [
+        Conversation(turns=[Turn(role=Role.USER, text=f"talk {at}")], meta=MemoryMeta(agent_id="writer"))
+        for at in range(5)
+    ]
+    document = Document(body=DocumentBody(text="a page"), meta=MemoryMeta(agent_id="triage"))
+    both = [ItemKind.DOCUMENT, ItemKind.LEARNING]
+    async with showing(qtbot, await filled([*ITEMS, document, *talks]), MetaFilter(kinds=both)) as panel:
+        await until(lambda: is_counted(panel, Facet.KIND))
+        assert counts(panel, Facet.KIND) == {"Learning": "4", "Document": "1", "Conversation": "5"}
+        panel.show_filter(MetaFilter(kinds=both, agent_id="writer"))
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "2", "Document": "0", "Conversation": "5"})
+        assert labels(panel, Facet.KIND) == ["Learning", "Document", "Conversation"]
 
 
 async def test_a_double_click_on_the_box_is_two_clicks(qtbot, until):

@@ -46,7 +46,7 @@ from explorer.ui.rows import text_width
 from explorer.ui.text import MONTHS
 from explorer.ui.theme import Theme, theme
 from tests.conftest import Until
-from tests.fakes import FakeEngine, filled, learning
+from tests.fakes import FakeEngine, filled, learning, page_of
 
 NARROW = "\u202f"
 
@@ -188,6 +188,47 @@ async def test_a_new_filter_begins_at_the_top(qtbot: QtBot, until: Until) -> Non
     items.show_filter(MetaFilter(tags_any=["a"]))
     await settled(items, until)
     assert items.view.verticalScrollBar().value() == 0
+    await items.aclose()
+
+
+async def test_a_filter_chosen_far_down_begins_anew_and_can_be_read_to_its_end(qtbot: QtBot, until: Until) -> None:
+    engine = await many(450)
+    await filled((learning(f"few {at:02}", tags=["few"]) for at in range(21)), engine)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    while items.model.rowCount() <= 400:  # the third page
+        before = items.model.rowCount()
+        items.view.scrollToBottom()
+        await until(lambda before=before: items.model.rowCount() > before)
+    await settled(items, until)
+    items.show_filter(MetaFilter(tags_any=["few"]))
+    await settled(items, until)
+    assert engine.requests("list_preview")[-1].cursor is None
+    assert texts(items) == [f"few {at:02}" for at in range(21)]
+    assert items.view.verticalScrollBar().value() == 0
+    assert loaded(items) == "21 of 21 loaded"
+    items.show_filter(MetaFilter(kinds=[ItemKind.LEARNING]))
+    await settled(items, until)
+    while items.model.has_more:
+        before = items.model.rowCount()
+        items.view.scrollToBottom()
+        await until(lambda before=before: items.model.rowCount() > before)
+    await settled(items, until)
+    assert len(set(texts(items))) == 471
+    await items.aclose()
+
+
+async def test_more_hits_are_loaded_under_a_filter(qtbot: QtBot, until: Until) -> None:
+    engine = await many(60, tags=["a"])
+    await filled((learning(f"learning {at}", tags=["b"]) for at in range(60)), engine)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(tags_any=["a"]), "learning", FetchMode.KEYWORD)
+    await settled(items, until)
+    items.load_more_button.click()
+    await settled(items, until)
+    assert sorted(texts(items)) == [f"learning {at:04}" for at in range(60)]
+    assert count(items) == "60 hits"
     await items.aclose()
 
 
@@ -397,6 +438,25 @@ async def test_a_search_without_hits_tells_what_there_is_without_it(qtbot: QtBot
     await items.aclose()
 
 
+@pytest.mark.parametrize("query", ["", "late fee"])
+async def test_no_rows_from_an_engine_that_is_down_are_not_an_empty_memory(
+    qtbot: QtBot, until: Until, query: str
+) -> None:
+    engine = FakeEngine()
+    engine.state = EngineHealth.down("the index is being rebuilt")
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(), query, FetchMode.KEYWORD)
+    await settled(items, until)
+    title, said = state_words(items)
+    assert title == "helpdesk.db does not serve now"
+    assert said == "The index is being rebuilt. Items may exist that this cannot see."
+    engine.state = EngineHealth.ok()
+    state_button(items, "Try again").click()
+    await settled(items, until)
+    assert state_words(items)[0] in ("Nothing is stored in helpdesk.db", "Nothing matches")
+    await items.aclose()
+
+
 async def test_no_rows_from_a_degraded_engine_are_not_an_empty_memory(qtbot: QtBot, until: Until) -> None:
     engine = FakeEngine()
     engine.state = EngineHealth.degraded("vector search has not responded since 16:41")
@@ -509,6 +569,24 @@ async def test_a_repeated_cursor_stops_and_is_said(qtbot: QtBot, until: Until) -
     await items.aclose()
 
 
+async def test_an_empty_cursor_is_followed_and_only_none_is_the_end(qtbot: QtBot, until: Until) -> None:
+    engine = await many(250)
+    all_items = (await engine.list_preview(ListRequest(limit=250))).items
+    engine.listing = lambda req: (
+        ListPage(items=all_items[:200], next_cursor="") if req.cursor is None else ListPage(items=all_items[200:])
+    )
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    items.view.scrollToBottom()
+    await until(lambda: items.model.rowCount() == 250)
+    assert engine.requests("list_preview")[-1].cursor == ""
+    assert items.stopped_label.text() == ""
+    await settled(items, until)
+    assert loaded(items) == "250 of 250 loaded"
+    await items.aclose()
+
+
 async def test_empty_pages_without_end_are_no_empty_memory(qtbot: QtBot, until: Until) -> None:
     engine = FakeEngine()
     pages = iter(range(10_000))
@@ -544,6 +622,19 @@ async def test_a_capped_count_is_never_a_total_and_can_be_finished(qtbot: QtBot,
     await items.aclose()
 
 
+async def test_what_is_stored_is_no_total_where_counting_it_stopped(qtbot: QtBot, until: Until) -> None:
+    engine = await many(3, tags=["a"])
+    engine.pages[Facet.KIND] = page_of(Facet.KIND, {"learning": 50_000}, truncated=True)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter(tags_any=["a"]), conditions=[TAG])
+    await settled(items, until)
+    assert (count(items), aside(items)) == ("3 items", "of 50 000+ stored")
+    items.show_filter(MetaFilter(tags_any=["a"], kinds=[ItemKind.DOCUMENT]), conditions=[KIND, TAG])
+    await settled(items, until)
+    assert state_words(items)[1] == "Without the kind there are 50 000+ items. Without the tag there are 50 000+ items."
+    await items.aclose()
+
+
 async def test_counting_all_can_be_stopped(qtbot: QtBot, until: Until) -> None:
     engine = await many(250)
     engine.pages[Facet.KIND] = ExplorePage(
@@ -560,6 +651,26 @@ async def test_counting_all_can_be_stopped(qtbot: QtBot, until: Until) -> None:
     await settled(items, until)
     assert count(items) == "210+ items"
     assert items.count_all_button.text() == "Count all"
+    await items.aclose()
+
+
+async def test_what_was_counted_stays_when_counting_is_stopped(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.items.COUNT_PAGE", 240)
+    engine = await many(500)
+    engine.pages[Facet.KIND] = page_of(Facet.KIND, {"learning": 210}, truncated=True)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    gate = engine.hold("list_preview", lambda req: req.cursor == "240")
+    items.count_all_button.click()
+    await until(lambda: gate.waiting)
+    assert count(items) == "240+ items", "how far it is"
+    items.count_all_button.click()
+    await settled(items, until)
+    assert count(items) == "240+ items"
+    assert not items.count_all_button.isHidden()
     await items.aclose()
 
 

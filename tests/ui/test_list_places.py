@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -44,6 +45,9 @@ class Watched(SqliteEngine):
         super().__init__(path, embedder=None)
         self.spans: list[SpanRequest] = []
         self.error: Exception | None = None
+        self.most = 1_000
+        """As many rows are given of a span, whatever is asked for."""
+        self.forgets = False
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -52,7 +56,10 @@ class Watched(SqliteEngine):
         await self.gate.wait()
         if self.error is not None:
             raise self.error
-        return await super().list_span(req)
+        span = await super().list_span(req)
+        if self.forgets:
+            span = span.model_copy(update={"listing": str(len(self.spans))})
+        return span.model_copy(update={"items": span.items[: self.most]})
 
 
 def moment(n: int) -> Timestamp:
@@ -139,6 +146,25 @@ async def test_rows_in_between_are_read_when_looked_at(qtbot: QtBot, tmp_path: P
         assert items.model.held_count <= 3 * SPAN_PAGE
 
 
+async def test_a_filter_chosen_far_down_is_shown_from_its_top(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        await engine.store_many([learning(f"few {at:02}", tags=["few"]) for at in range(21)])
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await settled(items, until)
+        items.show_filter(MetaFilter(tags_any=["few"]))
+        await settled(items, until)
+        assert engine.spans[-1].offset == 0
+        assert items.model.rowCount() == 21
+        assert items.view.verticalScrollBar().value() == 0
+        assert None not in seen(items)
+        items.show_filter(MetaFilter(agent_id="agent-1"))
+        await settled(items, until)
+        assert items.model.rowCount() == 500
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await settled(items, until)
+        assert seen(items)[-1] == "item 1"
+
+
 async def test_no_more_than_some_pages_are_held(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +189,27 @@ async def test_rows_that_fail_are_asked_again_only_by_retry(qtbot: QtBot, tmp_pa
         assert len(engine.spans) == asked
         engine.error = None
         items.banner.findChild(type(items.load_more_button), "bannerActionButton").click()
+        await settled(items, until)
+        assert seen(items)[-1] == "item 0"
+
+
+@pytest.mark.parametrize("most", [0, 30])
+async def test_rows_that_the_engine_withholds_are_not_asked_for_without_end(
+    qtbot: QtBot, tmp_path: Path, until: Until, most: int
+) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        engine.most = most
+        qtbot.keyClick(items.view, Qt.Key.Key_End)
+        await until(lambda: items.banner.sentence and not items.jobs.is_busy)
+        assert items.banner.sentence == "The engine failed: it did not give all rows that it says there are."
+        asked = len(engine.spans)
+        items.view.scrollToTop()
+        items.view.scrollToBottom()
+        await until(lambda: not items.jobs.is_busy)
+        assert len(engine.spans) == asked == 2
+        engine.most = 1_000
+        retry = items.banner.findChild(QPushButton, "bannerActionButton")
+        qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
         await settled(items, until)
         assert seen(items)[-1] == "item 0"
 
@@ -272,6 +319,23 @@ async def test_a_listing_that_the_engine_forgot_is_read_anew(qtbot: QtBot, tmp_p
         await settled(items, until)
         assert items.model.rowCount() == 1_001
         assert None not in seen(items)
+
+
+async def test_an_engine_that_forgets_each_listing_is_not_asked_without_end(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until) as (items, engine):
+        engine.forgets = True
+        items.view.scrollTo(items.model.index(SPAN_PAGE - 2, Column.TEXT), items.view.ScrollHint.PositionAtTop)
+        await until(lambda: items.banner.sentence)
+        await until(lambda: not items.jobs.is_busy)
+        assert items.banner.sentence == "The engine failed: it forgets each list before it can be read on."
+        assert len(engine.spans) < 12
+        engine.forgets = False
+        items.refresh()
+        await settled(items, until)
+        assert None not in seen(items)
+        assert items.banner.sentence == ""
 
 
 async def test_leaving_a_search_returns_to_the_list_where_it_was(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

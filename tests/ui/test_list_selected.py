@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gettext
+import itertools
 import subprocess
 import sys
 from datetime import UTC
@@ -22,6 +23,8 @@ from explorer.contract import (
     Facet,
     FetchMode,
     Hit,
+    ListPage,
+    ListRequest,
     MemoryEngine,
     MemoryMeta,
     MetaFilter,
@@ -267,6 +270,23 @@ async def test_copying_can_be_cancelled_and_says_when_it_fails(qtbot: QtBot, unt
     assert items.banner.sentence == "The engine failed: disk."
     assert items.copy_cancel_button.isHidden()
     assert clipboard() == "before"
+    await items.aclose()
+
+
+@pytest.mark.parametrize("page", ["empty", "the same", "the same cursor"])
+async def test_a_list_without_end_is_not_copied_without_end(qtbot: QtBot, until: Until, page: str) -> None:
+    engine = await many(250)
+    items = await listed(qtbot, until, engine)
+    QGuiApplication.clipboard().setText("before")
+    hits = [] if page == "empty" else (await engine.list_preview(ListRequest(limit=200))).items
+    pages = itertools.count()
+    engine.listing = lambda req: ListPage(items=hits, next_cursor="x" if "cursor" in page else str(next(pages)))
+    items.select_all()
+    items.copy(CopyForm.ID)
+    await settled(items, until)
+    assert "never came to the end of its list" in items.banner.sentence
+    assert items.copied_label.text() == ""
+    assert clipboard() == "before", "less than all that match is not passed off as all"
     await items.aclose()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, QSettings, Qt
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -28,6 +28,7 @@ from explorer.contract import (
     StoreItem,
     Timestamp,
     Turn,
+    Unauthorized,
 )
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.main_window import MainWindow
@@ -258,6 +259,40 @@ async def test_a_failing_engine_leaves_the_old_rows(qtbot: QtBot, tmp_path: Path
         window.refresh_action.trigger()
         await until(lambda: window.is_idle)
         assert texts(window) == before
+
+
+async def test_a_refused_key_is_asked_for_anew_and_takes_nothing_away(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    for item in ITEMS:
+        await engine.store(item)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        before, nodes = texts(window), window.namespaces.names()
+        for call in ("list_preview", "explore", "explore_many", "namespaces", "fetch", "get", "get_items"):
+            engine.fail(call, Unauthorized("token expired"))
+        window.refresh_action.trigger()
+        await until(lambda: window.is_idle)
+        assert texts(window) == before
+        assert window.namespaces.names() == nodes
+        assert window.items.model.is_stale
+        assert window.namespaces.model.is_stale
+        assert window.facets.model.section(Facet.KIND).is_stale
+        for pane in (window.facets, window.namespaces):
+            assert pane.banner.sentence == "The key was refused: token expired."
+        shown = [button.text() for button in window.findChildren(QPushButton) if button.isVisible()]
+        assert "Retry" not in shown
+        assert "Try again" not in shown, "the same key would be refused again"
+        asked = len(engine.calls)
+        window.items.view.scrollToBottom()
+        window.items.view.setFocus()
+        await until(lambda: window.is_idle)
+        assert len(engine.calls) == asked
+        wanted: list[bool] = []
+        window.connections_action.triggered.connect(lambda: wanted.append(True))
+        edit = next(button for button in window.findChildren(QPushButton) if button.text() == "Edit connection…")
+        qtbot.mouseClick(edit, Qt.MouseButton.LeftButton)
+        assert len(wanted) == 1
 
 
 async def test_health_is_shown_by_word_and_shape(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

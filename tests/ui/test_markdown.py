@@ -174,6 +174,11 @@ def test_what_would_take_too_long_is_known_before() -> None:
     assert not is_too_intricate("Word [a](b) *c* `d`\n\n" * 5_000)
     assert is_too_intricate("[" * (MAX_MARKS + 1))
     assert is_too_intricate("x" * (MAX_LINE + 1))
+    assert is_too_intricate("short\n" * 9_000 + "x" * (MAX_LINE + 1) + "\nshort")
+    assert not is_too_intricate(("x" * MAX_LINE + "\n") * 3 + "short\n" + "x" * MAX_LINE)
+    half = "*a " * (MAX_MARKS // 2 + 1)
+    assert not is_too_intricate(f"{half}\n \t\n{half}"), "in two paragraphs"
+    assert is_too_intricate(f"text\n\n{half}\n{half}"), "in one"
     assert is_too_intricate(">" * 500 + "a")
     assert is_too_intricate("".join(" " * (4 * depth) + "- a\n" for depth in range(40)))
 

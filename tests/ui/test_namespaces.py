@@ -9,7 +9,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
-from explorer.contract import Facet, ForgetTarget, ItemKind, MetaFilter, Namespace, Reach, Unavailable
+from explorer.contract import Facet, ForgetTarget, ItemKind, MemoryEngine, MetaFilter, Namespace, Reach, Unavailable
 from explorer.ui.models.namespace_model import Column
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.theme import theme
@@ -278,6 +278,48 @@ async def test_counting_everything(qtbot, until):
         await until(lambda: panel.model.is_counted)
         panel.count_all()
         await until(lambda: rows(panel)["team:a"] == ("30", "30"))
+
+
+class Scanning(FakeEngine):
+    """Does not know its nodes: they are found by reading items."""
+
+    namespaces = MemoryEngine.namespaces
+
+
+async def test_nodes_that_counting_did_not_reach_are_said_to_be_missing(qtbot, until):
+    items = [learning(f"item {at}", "team:a") for at in range(30)] + [learning("last", "team:z")]
+    engine = await filled(items, Scanning())
+    async with showing(qtbot, engine) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: rows(panel).get("team:a") == ("12+", "12+"))
+        assert "team:z" not in rows(panel)
+        assert panel.banner.sentence == "Counted 12 of more items"
+        panel.banner.clear()
+        panel.refresh()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.banner.sentence == "", "once dismissed it stays away"
+        panel.show_filter(MetaFilter(kinds=[ItemKind.LEARNING]))
+        await until(lambda: not panel.jobs.is_busy)
+        panel.scan_limit = 13
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "Counted 13 of more items")
+        more = panel.banner.findChild(QPushButton, "bannerActionButton")
+        assert more.text() == "Count all"
+        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        await until(lambda: rows(panel).get("team:z") == ("1", "1"))
+        assert rows(panel)["team:a"] == ("30", "30")
+        assert panel.banner.sentence == ""
+
+
+async def test_an_engine_that_knows_its_nodes_names_all_of_them(qtbot, until):
+    items = [learning(f"item {at}", "team:a") for at in range(30)] + [learning("last", "team:z")]
+    async with showing(qtbot, await filled(items)) as panel:
+        panel.scan_limit = 12
+        panel.refresh()
+        await until(lambda: rows(panel).get("team:z") == ("1", "1"))
+        assert rows(panel)["team:a"] == ("30", "30")
+        assert panel.banner.sentence == ""
 
 
 async def test_the_newer_filter_wins(qtbot, until):

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ExploreRequest, MetaFilter, Unavailable
+from explorer.contract import ExploreRequest, MemoryEngine, MetaFilter, Unavailable
 from explorer.ui import commands as offered
 from explorer.ui import i18n
 from explorer.ui.actions import actions_of, is_of_a_row
@@ -318,6 +318,25 @@ async def test_an_answer_after_it_was_closed_changes_nothing(qtbot: QtBot, tmp_p
         gate.open()
         await until(lambda: not window.palette_box.jobs.is_busy)
         assert ("worker-059", "Agent") not in found(window)
+
+
+class Scanning(FakeEngine):
+    """Does not know its nodes: they are found by reading items."""
+
+    namespaces = MemoryEngine.namespaces
+
+
+async def test_counts_that_stopped_early_have_a_plus(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await filled([learning(f"n {at}", "team:acme", agent_id="writer") for at in range(30)], Scanning())
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        for panel in (window.namespaces, window.facets):
+            panel.scan_limit = 12
+            panel.refresh()
+        await until(lambda: window.is_idle)
+        open_palette(qtbot, window, "acme")
+        assert ("team:acme", "12+ items") in [(command.title, command.aside) for command in commands(window)]
+        window.palette_box.edit.setText("writer")
+        assert ("writer", "12+ items") in [(command.title, command.aside) for command in commands(window)]
 
 
 async def test_a_refusal_is_said_where_it_concerns(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

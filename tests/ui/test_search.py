@@ -8,19 +8,29 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QAction, QInputMethodEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import EngineFailure, FetchMode, MemoryEngine, MetaFilter, StoreItem, Timestamp, Unavailable
+from explorer.contract import (
+    EngineFailure,
+    Facet,
+    FetchMode,
+    MemoryEngine,
+    MetaFilter,
+    StoreItem,
+    Timestamp,
+    Unavailable,
+)
 from explorer.engines.sqlite import SqliteEngine
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.models.item_model import Column
 from explorer.ui.toolbar import MAX_RECENT, MAX_RECENT_CHARS, SearchBox
 from explorer.ui.trail import View
 from tests.conftest import Until
 from tests.engines.sqlite.support import vectors_made
 from tests.engines.sqlite.word_vectors import WordVectors
-from tests.fakes import learning
+from tests.fakes import FakeEngine, filled, learning
 from tests.ui.test_main_window import chip_names, opened, texts
 
 ITEMS: list[StoreItem] = [
@@ -86,6 +96,21 @@ async def test_no_query_is_an_error(qtbot: QtBot, tmp_path: Path, until: Until, 
         assert window.error_banner.sentence == ""
         assert not window.items.model.is_stale
         assert "chip:query" in chip_names(window)
+
+
+async def test_what_is_pasted_is_no_error_either(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await made(tmp_path / "a.db")
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        edit = window.search_box.search_edit
+        for query in ("x" * 10_000, "日" * 10_000, "x y " * 2_500, "a\0b", "a\u202eb"):
+            edit.clear()
+            edit.insert(query)
+            qtbot.keyClick(edit, Qt.Key.Key_Return)
+            await until(lambda query=query: window.is_idle and window.trail.current.query == query.strip())
+            assert window.items.banner.sentence == ""
+            assert window.error_banner.sentence == ""
+            assert not window.items.model.is_stale
+            assert not window.grab().isNull()
 
 
 async def test_only_blanks_are_no_search(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -183,6 +208,53 @@ async def test_a_search_stays_inside_the_filter(qtbot: QtBot, tmp_path: Path, un
         assert await search(qtbot, window, until, "the") == set()
         assert await search(qtbot, window, until, "kept") == {"session-recalls are kept for a day"}
         assert window.trail.current == View(MetaFilter(tags_any=["a"]), "kept", FetchMode.KEYWORD)
+
+
+async def test_conditions_stay_where_nothing_is_found_and_lead_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await made(tmp_path / "a.db")
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        window.go_to_filter(MetaFilter(tags_any=["a"]))
+        await until(lambda: window.is_idle)
+        assert await search(qtbot, window, until, "zebra") == set()
+        assert chip_names(window) == {"chip:tags_any", "chip:query"}
+        ticked = window.facets.model.row_index(Facet.TAG, RowType.VALUE, "a")
+        assert ticked.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+        state = window.items.state
+        assert state.findChild(QLabel, "emptyTitleLabel").text() == "Nothing matches these two conditions"
+        assert "Without the search there are 2 items." in state.findChild(QLabel, "emptySentenceLabel").text()
+        removes = next(one for one in state.findChildren(QPushButton) if one.text() == "Remove the search")
+        qtbot.mouseClick(removes, Qt.MouseButton.LeftButton)
+        await until(lambda: window.is_idle and len(texts(window)) == 2)
+        assert chip_names(window) == {"chip:tags_any"}
+        await search(qtbot, window, until, "zebra")
+        cross = window.findChild(QWidget, "chip:tags_any").findChild(QWidget, "removeChipButton")
+        qtbot.mouseClick(cross, Qt.MouseButton.LeftButton)
+        await until(lambda: window.is_idle)
+        assert chip_names(window) == {"chip:query"}, "also with nothing found"
+        qtbot.mouseClick(window.findChild(QPushButton, "clearFilterButton"), Qt.MouseButton.LeftButton)
+        await until(lambda: window.is_idle and len(texts(window)) == len(ITEMS))
+
+
+async def test_late_hits_never_replace_those_of_what_was_typed_since(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = await filled([learning("green tea"), learning("black coffee")])
+    assert isinstance(engine, FakeEngine)
+    late = engine.hold("fetch", lambda req: req.query == "tea", stubborn=True)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        edit = window.search_box.search_edit
+        qtbot.keyClicks(edit, "tea")
+        await until(lambda: late.waiting)
+        edit.selectAll()
+        qtbot.keyClicks(edit, "coffee")
+        try:
+            await until(lambda: texts(window) == {"black coffee"})
+        finally:
+            late.open()
+        await until(lambda: not late.waiting and window.is_idle)
+        assert texts(window) == {"black coffee"}
+        assert window.items.count_label.text() == "1 hit"
+        assert window.trail.current.query == "coffee"
 
 
 # What was searched for before

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from explorer.ui import i18n, text
-from explorer.ui.text import MARKS, shown
+from explorer.ui.text import MARKS, inline, shown
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -237,3 +237,10 @@ def test_the_ends_of_time_can_be_shown() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="zone"):
         text.utc(datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("a.db", "a.db"), ("זיכרון.db", "\u2068זיכרון.db\u2069"), ("a\u202eb", "a⟦RLO⟧b")]
+)
+def test_a_name_in_a_sentence_keeps_to_its_own_direction(name: str, drawn: str) -> None:
+    assert inline(name) == drawn

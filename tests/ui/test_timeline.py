@@ -25,6 +25,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.item_model import Column
 from explorer.ui.theme import Theme, theme
 from explorer.ui.time_scale import Scale
 from explorer.ui.timeline import End, TimelineView
@@ -513,6 +514,51 @@ async def test_range_beyond_all_bars_is_led_back_to_them(
         assert first is not None
         assert last is not None
         assert date(2026, 6, 1) <= first < last <= date(2026, 6, 11)
+
+
+async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Auckland, whatever zone the items were stamped in; one stamped in none is read as UTC."""
+    monkeypatch.setattr("explorer.ui.main_window.local_zone", lambda: AUCKLAND)
+    engine = await dated([*G1, "1969-07-20T20:17:00Z", "9999-12-31T23:59:59Z", None])
+    naive = Timestamp.of(datetime(2025, 7, 25, 2, 0, 1))
+    await filled([learning("naive", observed_at=naive)], engine)
+    window = MainWindow()
+    qtbot.addWidget(window)
+    window.resize(1440, 900)
+    window.show()
+    window.show_engine(engine, "a", is_read_only=False, can_lock=False)
+    await until(lambda: window.is_idle)
+    model = window.items.model
+    days = {model.hit(row).text: model.index(row, Column.OBSERVED) for row in range(model.rowCount())}
+    july = "25 Jul 2025"
+    assert {text: index.data() for text, index in days.items()} == {
+        "item 0": july,
+        "item 1": july,
+        "item 2": july,
+        "item 3": "24 Jul 2025",
+        "item 4": "21 Jul 1969",
+        "item 5": "31 Dec 9999",  # in Auckland it has no time any more
+        "item 6": "–",
+        "naive": july,
+    }
+    tip = days["item 1"].data(Qt.ItemDataRole.ToolTipRole)
+    assert "25 Jul 2025, 21:00 NZST (UTC+12)" in tip
+    assert "2025-07-25 09:00:00 UTC" in tip
+    assert "2025-07-25 02:00:01 UTC" in days["naive"].data(Qt.ItemDataRole.ToolTipRole)
+    assert "Auckland" in window.zone_label.text()
+
+    window.items.view.setCurrentIndex(days["item 1"])
+    await until(lambda: window.is_idle)
+    (observed,) = window.viewer.card.pairs.buttons("observed")
+    assert observed.drawn == "25 Jul 2025, 21:00 NZST (UTC+12)"
+    observed.click()
+    await until(lambda: window.is_idle)
+    assert {model.hit(row).text for row in range(model.rowCount())} == {"item 0", "item 1", "item 2", "naive"}
+    assert [chip.sentence for chip in window.chip_bar.chips()] == ["observed from 25 Jul 2025"]
+    await window.aclose()
+    window.close_for_good()
 
 
 async def test_in_the_window_a_range_is_one_step_with_a_chip(qtbot: QtBot, until: Until) -> None:

@@ -49,7 +49,8 @@ NO_WORDS: dict[str, set[str]] = {
     },
     "ask.py": {"TinyMemory Explorer"},
     "clock.py": {"Etc"},
-    "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item"},
+    "i18n.py": {"English", "Deutsch"},  # what languages call themselves
+    "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
     "theme.py": {"Tag", "Fusion"},
     "transfers.py": {"JSON Lines (*.jsonl *.ndjson)"},
     "windows.py": {"see off "},

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import gettext
 import json
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta, timezone
 from typing import Any
 
@@ -138,24 +136,6 @@ def talk(*turns: tuple[str, str], **more: Any) -> Conversation:
 
 def note(body: str, **more: Any) -> Document:
     return Document(body=DocumentBody(text=body), **more)
-
-
-@pytest.fixture
-def listener() -> Iterator[Callable[[], bool]]:
-    """A listening socket; the fixture tells whether anybody has connected, and its port is `.port`."""
-    server = socket.create_server(("127.0.0.1", 0))
-    server.setblocking(False)
-
-    def was_asked() -> bool:
-        try:
-            server.accept()[0].close()
-        except BlockingIOError:
-            return False
-        return True
-
-    was_asked.port = server.getsockname()[1]  # type: ignore[attr-defined]
-    yield was_asked
-    server.close()
 
 
 # What is shown
@@ -508,6 +488,43 @@ async def test_until_the_item_is_here_its_hit_is_read(qtbot: QtBot, until: Until
     await until(lambda: '"type": "conversation"' in page_text_or_none(viewer))
     viewer.segments.button(READ).click()
     assert viewer.pages.currentWidget() is viewer.read_view
+    await viewer.aclose()
+
+
+class Named(FakeEngine):
+    """Holds one item under an id of its own choice; another engine's answer comes to every id."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__()
+        self.id = ItemId(id)
+        self.answers_with = self.id
+
+    async def get_items(self, req: GetRequest) -> list[Exported]:
+        await self._pass("get_items", req)
+        return [Exported(id=self.answers_with, item=note("the item itself"))]
+
+    async def get(self, req: GetRequest) -> list[Hit]:
+        await self._pass("get", req)
+        return [Hit.of_item(self.answers_with, note("the item itself"))]
+
+
+@pytest.mark.parametrize("id", ["openclaw:main:9119", "a/b", "ABC#1", "x?y", "%2F", ".", "..", " a ", "a\0b"])
+async def test_any_id_is_asked_for_as_it_is_and_only_its_own_answer_is_shown(
+    qtbot: QtBot, until: Until, id: str
+) -> None:
+    engine = Named(id)
+    viewer = built(qtbot, engine)
+    await shown(viewer, Hit.of_item(engine.id, note("the start")), until)
+    assert [req.ids for req in engine.requests("get_items")] == [[id]]
+    assert viewer.full_text() == "the item itself"
+    await choose(viewer, METADATA, until)
+    (copied,) = viewer.metadata.buttons("id")
+    assert copied.value.text == id
+    engine.answers_with = ItemId("another")
+    viewer.show_hit(None)
+    await shown(viewer, Hit.of_item(engine.id, note("the start")), until)
+    assert viewer.full_text() == "the start"
+    assert "no longer stored" in viewer.banner.sentence
     await viewer.aclose()
 
 
@@ -903,6 +920,25 @@ async def test_markdown_that_would_take_for_ever_is_plain_text(qtbot: QtBot, unt
         assert page_text(viewer).replace("\n", "")[:3_000] == body[:3_000]
         assert time.monotonic() - started < 5  # it would be minutes
         await viewer.aclose()
+
+
+async def test_markdown_with_long_runs_of_blanks_is_read_as_such(qtbot: QtBot, until: Until) -> None:
+    """As tables of some programs have them; each run was once looked through from every blank in it on."""
+    body = f"# Head\n\nleft{chr(9) * 15_900}right\n\nleft{' ' * 15_900}right\n\n"
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    assert viewer.pages.currentWidget() is viewer.read_view, "in good time"
+    assert page_text(viewer).startswith("Head\n")
+    assert "right" in page_text(viewer)
+    await viewer.aclose()
+
+
+@pytest.mark.parametrize("body", [f"{'1' * 5_000}. item", f"an entity &#{'1' * 5_000}; here"])
+async def test_markdown_with_a_number_beyond_all_limits_is_plain_text(qtbot: QtBot, until: Until, body: str) -> None:
+    viewer = await opened(qtbot, until, note(body, meta=meta()))
+    assert viewer.pages.currentWidget() is viewer.plain_view
+    assert page_text(viewer).replace("\n", "") == body
+    assert viewer.banner.sentence == ""
+    await viewer.aclose()
 
 
 async def test_a_long_learning_and_its_evidence_are_loaded_in_parts(qtbot: QtBot, until: Until) -> None:

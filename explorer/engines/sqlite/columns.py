@@ -9,11 +9,14 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from explorer.engines.sqlite import facts, segments
+from explorer.engines.sqlite import facts, schema, segments
+from explorer.engines.sqlite.cores import on_cores
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import MISSING, SINGLE, Field
 from explorer.engines.sqlite.schema import State
@@ -22,6 +25,17 @@ from explorer.engines.sqlite.segments import FIRST_TAGS, Array, Block, smallest_
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+_Chosen = tuple[Rows, Mask]
+"""Some rows, ascending, and the mask that has just them."""
+
+_WORKING = 32
+"""Bytes a row that a search or a count of facets works in."""
+_MOST_KEPT = (1 << 25) - (1 << 13)
+"""Bytes of the largest piece that is kept by glibc, with its head."""
+_LINE = 64
+"""Bytes at multiples of which columns begin."""
+_PIECE = 1 << 16
+"""Numbers that are counted at once."""
 _STRINGS_KEPT = 4_096
 _ASKED_AT_ONCE = 500
 _FEW_TIES = 256
@@ -55,6 +69,11 @@ class Growing:
             self._held = larger
         self._size = max(size, self._size)
 
+    def begin_in(self, memory: Array) -> None:
+        """Have the rows, of which there are none yet, in zeros of the right type."""
+        self._held = memory
+        self._size = len(memory)
+
     def put(self, first: int, values: Array) -> None:
         """Set the rows from `first` on."""
         self._held[first : first + len(values)] = values
@@ -79,6 +98,20 @@ class Numbers(Growing):
         if values.itemsize > self._held.itemsize:
             self.fit(int(values.max(initial=0)))
         super().put(first, values)
+
+
+def _begin_together(columns: Sequence[Growing], size: int) -> None:
+    """As many rows in each of these columns that have none yet, all in one piece of memory: in large pieces, a system
+    gives out large pages, of which the first touch takes a fraction of the time.
+    """
+    widths = [column.values.itemsize for column in columns]
+    starts = np.cumsum([0] + [-(-size * width // _LINE) * _LINE for width in widths]).tolist()
+    memory = np.zeros(starts[-1], np.uint8)
+    # What is made while these columns are gone through should not come from the system anew each time, page by page,
+    # which takes longer than the work: the C library of Linux keeps pieces as large as one that was free before.
+    np.empty(min(_WORKING * size, _MOST_KEPT), np.uint8)
+    for column, start, width in zip(columns, starts, widths, strict=False):
+        column.begin_in(memory[start : start + size * width].view(column.values.dtype))
 
 
 class Tags:
@@ -107,11 +140,9 @@ class Tags:
         self._more_rows.append(start + block.more_rows.astype(np.int64))
         self._more.append(block.more_tags)
 
-    def of(self, rows: Rows, mask: Mask) -> list[Array]:
-        """The codes of the first tag of each row, then those of the second, and so on; 0 for none. The rows are those
-        of `mask`."""
-        further = self.more[mask.take(self.more_rows)]
-        return [*(column.values.take(rows) for column in self.first), further]
+    def more_of(self, mask: Mask) -> Array:
+        """The codes of the further tags of some rows."""
+        return self.more.compress(mask.take(self.more_rows))
 
 
 class Dictionary:
@@ -258,38 +289,45 @@ class Columns:
 
         Counted once, then kept up.
         """
-        counts = self._counts.get(field)
-        if counts is None:
-            counted = self._count_all(field)
+        self.count_all([field])
+        return self._counts[field].values
+
+    def count_all(self, fields: Iterable[Field]) -> None:
+        """Have the `counts` of these fields; many are counted together in less time than one by one."""
+        fields = [field for field in dict.fromkeys(fields) if field not in self._counts]
+        if not fields:
+            return
+        counted = self._count_each(fields, None)
+        holes = ~self.alive.values
+        removed = self.count_each(fields, np.flatnonzero(holes), holes) if self.living < self.rows else {}
+        for field, every in counted.items():
             counts = self._counts[field] = Growing(np.int32)
-            counts.grow_to(len(counted))
-            counts.put(0, counted)
-        return counts.values
+            counts.append(every - removed[field] if removed else every)
 
     def count_each(self, fields: Iterable[Field], rows: Rows, mask: Mask) -> dict[Field, Array]:
         """As `counts`, among some rows, which are those of `mask`; arrays of the caller's own."""
-        found: dict[Field, Array] = {}
-        narrow: list[Field] = []
-        for field in dict.fromkeys(fields):
-            size = self.dictionaries[field].size
-            if field is Field.TAG:
-                found[field] = _count_tags(self.tags.of(rows, mask), size)
-            elif self.codes[field].values.itemsize == 1:
-                narrow.append(field)
-            else:
-                found[field] = np.bincount(self.codes[field].values.take(rows), minlength=size)
-        # Two at once: what counting takes is to widen the numbers, however small they are.
-        for field, other in zip(narrow[::2], [*narrow[1::2], None], strict=False):
-            pairs = self.codes[field].values.take(rows)
-            if other is None:
-                found[field] = np.bincount(pairs, minlength=self.dictionaries[field].size)
-                continue
-            pairs = pairs.astype(np.uint16) << 8
-            pairs |= self.codes[other].values.take(rows)
-            counts = np.bincount(pairs, minlength=1 << 16).reshape(1 << 8, 1 << 8)
-            found[field] = counts.sum(axis=1)[: self.dictionaries[field].size]
-            found[other] = counts.sum(axis=0)[: self.dictionaries[other].size]
-        return found
+        return self._count_each(fields, (rows, mask))
+
+    def _count_each(self, fields: Iterable[Field], chosen: _Chosen | None) -> dict[Field, Array]:
+        """As `count_each`; all rows, the holes too, where none are chosen."""
+        # What takes longest first.
+        each = sorted(set(fields), key=lambda field: (field is Field.TAG, self.dictionaries[field].size), reverse=True)
+        rows = self.rows if chosen is None else len(chosen[0])
+        counted = on_cores([partial(self._count_field, field, chosen) for field in each], rows * len(each))
+        return dict(zip(each, counted, strict=True))
+
+    def _count_field(self, field: Field, chosen: _Chosen | None) -> Array:
+        size = self.dictionaries[field].size
+        rows = None if chosen is None else chosen[0]
+        if field is not Field.TAG:
+            return _count(self.codes[field].values, size, rows)
+        first, *others = (_count(column.values, size, rows) for column in self.tags.first)
+        missing = first[MISSING]
+        for counts in others:
+            first += counts
+        first += _count(self.tags.more if chosen is None else self.tags.more_of(chosen[1]), size, None)
+        first[MISSING] = missing
+        return first
 
     def count(self, field: Field, rows: Rows) -> Array:
         """As `counts`, among some rows."""
@@ -299,14 +337,6 @@ class Columns:
         mask = np.zeros(self.rows, np.bool_)
         mask[rows] = True
         return mask
-
-    def _count_all(self, field: Field) -> Array:
-        size = self.dictionaries[field].size
-        if field is not Field.TAG:
-            counts = np.bincount(self.codes[field].values, minlength=size)
-        else:
-            counts = _count_tags([*(column.values for column in self.tags.first), self.tags.more], size)
-        return counts - self.count(field, np.flatnonzero(~self.alive.values))
 
     def sync(self, conn: sqlite3.Connection) -> State:
         """Become what the snapshot of `conn` holds; costs one small query when nothing changed.
@@ -361,12 +391,12 @@ class Columns:
 
     def _add_new(self, conn: sqlite3.Connection, next_id: int) -> None:
         first = self.rows
-        columns = (self.alive, self.seconds, *self.codes.values(), self.nanoseconds, self.lengths, *self.tags.first)
-        for column in columns:
-            column.grow_to(next_id)
         further = len(self.tags.more)
-        for start, block in segments.read(conn, first, next_id):
-            self._put(start, block)
+        with segments.few_pages(conn) if next_id - first >= schema.SEGMENT else nullcontext():
+            for start, block in segments.read(conn, first, next_id):
+                self._make_room(next_id, block)
+                self._put(start, block)
+        self._make_room(next_id, None)
         for field, column in self.codes.items():
             self._check_codes(field, column.values[first:])
         for column in self.tags.first:
@@ -375,7 +405,22 @@ class Columns:
         (last,) = conn.execute("SELECT max(id) FROM fac").fetchone()
         if last is not None and last >= next_id:
             raise Contradiction("a record of fields has the wrong size or place")
-        self._keep_counts(first + np.flatnonzero(self.alive.values[first:]), 1)
+        if self._counts:
+            self._keep_counts(first + np.flatnonzero(self.alive.values[first:]), 1)
+
+    def _make_room(self, rows: int, block: Block | None) -> None:
+        """Have as many rows, in columns that need not change their type for those of a block."""
+        if rows == self.rows:
+            return
+        columns = (self.alive, self.seconds, *self.codes.values(), self.nanoseconds, self.lengths, *self.tags.first)
+        if self.rows:
+            for column in columns:
+                column.grow_to(rows)
+            return
+        if block is not None:
+            self.nanoseconds.fit(np.iinfo(block.nanoseconds.dtype).max)
+            self.lengths.fit(np.iinfo(block.lengths.dtype).max)
+        _begin_together(columns, rows)
 
     def _check_codes(self, field: Field, codes: Array) -> None:
         if int(codes.max(initial=0)) >= self.dictionaries[field].size:
@@ -387,9 +432,10 @@ class Columns:
             if field is not Field.TAG:
                 np.add.at(counts.values, self.codes[field].values.take(rows), change)
                 continue
-            first, *others = self.tags.of(rows, self._mask_of(rows))
+            first, *others = (column.values.take(rows) for column in self.tags.first)
             for codes in (first, *(codes[codes != MISSING] for codes in others)):
                 np.add.at(counts.values, codes, change)
+            np.add.at(counts.values, self.tags.more_of(self._mask_of(rows)), change)
 
     def _put(self, start: int, block: Block) -> None:
         for field, codes in zip(SINGLE, block.codes, strict=True):
@@ -403,13 +449,17 @@ class Columns:
         self.living += int(np.count_nonzero(block.alive))
 
 
-def _count_tags(each: list[Array], size: int) -> Array:
-    counts = np.bincount(each[0], minlength=size)
-    missing = counts[MISSING]
-    for codes in each[1:]:
-        counts += np.bincount(codes, minlength=size)
-    counts[MISSING] = missing
-    return counts
+def _count(codes: Array, size: int, rows: Rows | None) -> Array:
+    """How often each number below `size` is among `codes`, or among those of some rows."""
+    total = len(codes) if rows is None else len(rows)
+    counts = None
+    # What is counted is widened first, which is faster in pieces that the processor keeps at hand.
+    step = _PIECE if size <= _PIECE else max(total, 1)
+    for start in range(0, total, step):
+        piece = codes[start : start + step] if rows is None else codes.take(rows[start : start + step])
+        found = np.bincount(piece, minlength=size)
+        counts = found if counts is None else np.add(counts, found, out=counts)
+    return np.zeros(size, np.int64) if counts is None else counts
 
 
 def no_string(field: Field) -> Contradiction:

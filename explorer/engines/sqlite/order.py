@@ -13,6 +13,8 @@ from explorer.engines.sqlite.segments import Array
 _FIRST_BLOCK = 2_048
 _FEW = 1_024
 """Rows of a selection up to which they are sorted by themselves, instead of being looked for among all."""
+_SAMPLED = 4_096
+"""Rows that are looked at to tell which are likely the newest."""
 _SORTED_ANEW = 4_096  # new rows beyond which one sort is cheaper than placing each
 
 
@@ -38,7 +40,7 @@ class NewestFirst:
             return few
         if after is None and self._must_sort_all and self._opened_for != self._columns.epoch:
             self._opened_for = self._columns.epoch  # once: who asks again is worth sorting for
-            newest = self._newest(selection.rows, limit)
+            newest = self._newest(selection, limit)
             if newest is not None:
                 return newest
         self._bring_up_to_date()
@@ -64,9 +66,10 @@ class NewestFirst:
         ordered: Rows = rows[mask[rows]]
         return ordered
 
-    def _newest(self, rows: Rows, limit: int) -> list[int] | None:
-        """The first `limit` of ascending rows, without sorting the others, for the first page after opening; None where
-        too many are of one time."""
+    def _newest(self, selection: Selection, limit: int) -> list[int] | None:
+        """The first `limit` rows, without sorting the others, for the first page after opening; None where too many are
+        of one time."""
+        rows = self._likely(selection, limit)
         seconds = self._columns.seconds.values[rows]
         least = np.partition(seconds, len(rows) - limit)[len(rows) - limit] if limit < len(rows) else UNDATED
         newest = rows[seconds >= least]
@@ -74,6 +77,20 @@ class NewestFirst:
             return None
         first: list[int] = self._sorted(newest)[:limit].tolist()
         return first
+
+    def _likely(self, selection: Selection, limit: int) -> Rows:
+        """Rows of a selection, ascending, the newest `limit` among them: by a sample, not many more."""
+        mask, seconds = selection.mask, self._columns.seconds.values
+        step = len(mask) // _SAMPLED
+        rank = 2 * limit // max(step, 1) + 16
+        if step > 1:
+            sample = seconds[::step][mask[::step]]
+            if rank < len(sample):
+                mask &= seconds >= np.partition(sample, len(sample) - rank)[len(sample) - rank]
+                rows = np.flatnonzero(mask)
+                if len(rows) >= limit:
+                    return rows
+        return selection.rows
 
     def _rank_after(self, rows: Array, place: ListPlace) -> int:
         """How many of the sorted `rows` come before or at `place`."""

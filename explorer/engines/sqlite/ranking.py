@@ -156,7 +156,7 @@ class Ranking:
         """Its first `count` places, as a ranking that takes no more memory than they do; itself if it has no more."""
         if len(self._rows) <= count:
             return self
-        kept = np.sort(_largest(self._keys, count))
+        kept = _largest(self._keys, count)
         other = copy(self)
         other.is_cut = True
         other._rows, other._scores, other._keys = self._rows[kept], self._scores[kept], self._keys[kept]
@@ -255,7 +255,7 @@ class Ranker:
         weights = self._weights[question.mode]
         rows, scores = self._search.score(conn, question.query, mask)
         best_possible = self._search.best_possible(conn, question.query) or 1.0
-        by_item = scores / np.float32(best_possible)
+        by_item = np.divide(scores, np.float32(best_possible), out=scores)
         vector = np.zeros(len(rows), np.float32)
         if question.vector is not None:
             near = self._vectors.nearest(conn, question.vector, mask, _NEAREST)
@@ -289,7 +289,7 @@ class Ranker:
         seeming = self._seeming(conn, question.query, mask, rows)
         if seeming is not None:
             seeming &= ~draft.is_read & (vector < VECTOR_HIT)
-        if np.count_nonzero(keyword) < len(rows):
+        if not keyword.all():
             hits = np.flatnonzero((keyword > 0) | (vector >= VECTOR_HIT))
             rows, keyword, vector = rows.take(hits), keyword.take(hits), vector.take(hits)
             hinted = None if hinted is None else hinted.take(hits)
@@ -474,14 +474,16 @@ def _best(keys: _Keys, limit: int) -> Rows:
 
 
 def _largest(keys: _Keys, limit: int) -> Rows:
-    """As `_best`, in no order."""
+    """As `_best`, but ascending."""
     places = _likely(keys, limit)
     if limit >= len(places):
         return places
     held = keys[places]
     least = np.partition(held, len(held) - limit)[len(held) - limit]
-    more, equal = np.flatnonzero(held > least), np.flatnonzero(held == least)
-    return places[np.concatenate((more, equal[len(equal) + len(more) - limit :]))]
+    is_kept = held >= least
+    equal = np.flatnonzero(held == least)
+    is_kept[equal[: np.count_nonzero(is_kept) - limit]] = False
+    return places.compress(is_kept)
 
 
 def _likely(keys: _Keys, limit: int) -> Rows:

@@ -123,6 +123,23 @@ class _RankedPage:
     next_cursor: str | None
 
 
+class _Loaded:
+    """Items that a ranking looks at, so that those of its page are not read twice."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self.conn = conn
+        self._items: dict[int, tuple[ItemId, Item]] = {}
+
+    def look_at(self, row: int) -> Item:
+        if row not in self._items:
+            self._items[row] = _load(self.conn, row)
+        return self._items[row][1]
+
+    def take(self, row: int) -> tuple[ItemId, Item]:
+        """Id and item, of which nothing is remembered then."""
+        return self._items.pop(row, None) or _load(self.conn, row)
+
+
 class Reading:
     """Reads through the mirror of one file. Threads may share it: each call holds it to itself.
 
@@ -266,25 +283,31 @@ class Reading:
         mask = self._filters.select(conn, req.filter).mask
         asked = _question(req, meaning)
         limit = min(req.limit, self._columns.rows)
+        loaded = _Loaded(conn)
         ranking = None if number is None else self._rankings.get((question, number))
-        page = None if ranking is None else self._filled(conn, asked, ranking, place, limit, mask)
+        page = None if ranking is None else self._filled(loaded, asked, ranking, place, limit, mask)
+        kept = None
         if number is None or ranking is None or page is None:
             # One that was forgotten had a little other scores, so the place in its successor is near, not exact.
             state = (self._columns.version, None if meaning.vector is None else self._vectors.version)
             number = zlib.crc32(repr(state).encode())
-            ranking = self._rank(conn, asked, mask)
-            page = self._filled(conn, asked, ranking, place, limit, None)
-            assert page is not None  # as this ranking is whole
+            ranking = self._rank(loaded, asked, mask)
+            kept = ranking.cut(_KEPT_PLACES)
+            if place is None:  # the first page is soonest found among what is kept
+                page = self._filled(loaded, asked, kept, None, limit, None)
+            if page is None:
+                page = self._filled(loaded, asked, ranking, place, limit, None)
+                assert page is not None  # as this ranking is whole
         found, last = page
         next_cursor = None
         if last is not None:
-            self._keep((question, number), ranking.cut(_KEPT_PLACES))
+            self._keep((question, number), kept or ranking)
             next_cursor = cursors.write_rank(question, number, last)
         return _RankedPage(ranking, mask, found, next_cursor)
 
     def _filled(
         self,
-        conn: sqlite3.Connection,
+        loaded: _Loaded,
         question: Question,
         ranking: Ranking,
         place: RankPlace | None,
@@ -296,7 +319,9 @@ class Reading:
         None where the ranking was cut and does not reach as far. `among`: the rows that count, None for all.
         """
         found: Listed[_Found] = []
-        sought = self._ranker.sought(conn, question.query, question.phrase) if ranking.has_seeming else None
+        sought = None
+        if ranking.has_seeming:
+            sought = self._ranker.sought(loaded.conn, question.query, question.phrase)
         missed = chars = 0
         count = limit + 1
         while True:
@@ -304,7 +329,7 @@ class Reading:
             for place in places:
                 if len(found) == limit and (sought is None or not ranking.is_seeming(place)):
                     return found, found[-1].place
-                id, item = _load(conn, place.row)
+                id, item = loaded.take(place.row)
                 if sought is None or not ranking.is_seeming(place) or sought.holds_run(item):
                     if len(found) == limit:
                         return found, found[-1].place
@@ -345,11 +370,12 @@ class Reading:
         question = Question(query, spaced(req.question), mode, meaning.vector, req.refers_to)
         with self._lock:
             self._sync_search(conn)
-            ranking = self._rank(conn, question, self._filters.select(conn, req.filter).mask)
+            loaded = _Loaded(conn)
+            ranking = self._rank(loaded, question, self._filters.select(conn, req.filter).mask)
             sought = self._ranker.sought(conn, recall.content_of(query), question.phrase)
             found, quotes = [], []
             for place in ranking.after(None, min(req.limit, self._columns.rows)):
-                id, item = _load(conn, place.row)
+                id, item = loaded.take(place.row)
                 similarity = ranking.breakdown(place, item.meta.observed_at).vector_similarity
                 found.append(_Found(place, id, item))
                 quotes.append(recall.quote(item, sought, similarity if is_hybrid else None))
@@ -394,8 +420,8 @@ class Reading:
             last = self._order.place(rows[limit - 1]) if len(rows) > limit else None
         return [_load(conn, row) for row in rows[:limit]], None if last is None else cursors.write_list(question, last)
 
-    def _rank(self, conn: sqlite3.Connection, question: Question, mask: Mask) -> Ranking:
-        return self._ranker.rank(conn, question, mask, lambda row: _load(conn, row)[1], self._clock())
+    def _rank(self, loaded: _Loaded, question: Question, mask: Mask) -> Ranking:
+        return self._ranker.rank(loaded.conn, question, mask, loaded.look_at, self._clock())
 
     def _sync_search(self, conn: sqlite3.Connection) -> None:
         state = self._sync(conn)

@@ -12,13 +12,17 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from explorer.engines.sqlite.columns import Columns, Mask, Rows
+from explorer.engines.sqlite.cores import on_cores
 from explorer.engines.sqlite.fields import Field
 from explorer.engines.sqlite.postings import Postings
+from explorer.engines.sqlite.segments import Array
 from explorer.engines.sqlite.tokens import ENGLISH, STEM_MARK, Query, Unit, stemmer_of, stems
 
 Scores = npt.NDArray[np.float32]
@@ -26,8 +30,29 @@ Scores = npt.NDArray[np.float32]
 _Piece = tuple[int, npt.NDArray[np.unsignedinteger] | Rows, npt.NDArray[np.uint8] | Scores]
 """A row that others are counted from; these distances, ascending; how often each of those rows holds something."""
 
-_Part = tuple[Sequence[_Piece], float]
-"""The rows that hold a unit in one way, and what each of them gains where it holds it very often."""
+_Lists = Sequence[Sequence[_Piece]]
+
+
+@dataclass(slots=True)
+class _Part:
+    """The rows that hold a unit in one way."""
+
+    pieces: Sequence[_Piece]
+    """Of one list; empty where only `counts` says what it is."""
+    counts: Array | None
+    """Where these rows are many: how often each row of all holds it."""
+    size: int
+    most: float = 0.0
+    """What a row gains where it holds it very often."""
+
+    def keep(self, mask: Mask) -> None:
+        """Leave out what the mask does not have."""
+        if self.counts is None:
+            self.pieces = _chosen(self.pieces, mask)
+        else:
+            self.pieces = []
+            self.counts *= mask
+
 
 K1 = 1.2
 B = 0.75
@@ -51,6 +76,12 @@ PREFIX_BELOW = 1_000
 
 Counted in the whole file, so that a narrower filter never finds more.
 """
+_AT_ONCE = 1 << 17
+"""Entries of a list that one thread scores at a time."""
+_MANY = 16
+"""Lists that have one row in so many, or more, are gone through by row, instead of by entry."""
+_BLOCK = 1 << 16
+"""Of which the processor keeps all that scores them at hand."""
 _KEPT = 10_000
 """Units whose rarities are remembered; one more, and all are forgotten."""
 
@@ -78,8 +109,9 @@ class KeywordSearch:
         self._follow()
         # Most rows that are found are of common words; where the mask has every item, they need no look at it.
         chosen = mask if np.count_nonzero(mask) < self._columns.living else None
-        parts = [part for unit in query.units for part in self._parts(conn, unit, chosen)]
-        return self._listed(*parts[0]) if len(parts) == 1 else self._added(parts)
+        is_alone = len(query.units) == 1
+        parts = [part for unit in query.units for part in self._parts(conn, unit, chosen, is_alone=is_alone)]
+        return self._listed(parts[0]) if len(parts) == 1 and parts[0].pieces else self._added(parts)
 
     def best_possible(self, conn: sqlite3.Connection, query: Query) -> float:
         """The score that no item exceeds: every unit held, and so often that it counts in full; 0 for no units."""
@@ -123,80 +155,129 @@ class KeywordSearch:
         """What an item gains at most by a unit, and how many items hold it."""
         self._follow()
         if unit not in self._most:
-            self._parts(conn, unit, None)
+            self._parts(conn, unit, None, is_alone=True)
         return self._most[unit]
 
-    def _listed(self, pieces: Sequence[_Piece], most: float) -> tuple[Rows, Scores]:
-        """The rows of one part, and what each gains."""
-        rows = np.empty(_size(pieces), np.int64)
-        gains = np.empty(len(rows), np.float32)
+    def _listed(self, part: _Part) -> tuple[Rows, Scores]:
+        """The rows of one part, which are in pieces, and what each gains."""
+        rows = np.empty(_size(part.pieces), np.int64)
         begin = 0
-        for first, places, counts in pieces:
-            end = begin + len(places)
-            at = places.astype(np.intp, copy=False)
-            np.add(at, first, out=rows[begin:end])
-            self._gain(first, at, counts, most, gains[begin:end])
-            begin = end
+        for first, places, _ in part.pieces:
+            some_rows = rows[begin : begin + len(places)]
+            some_rows[:] = places
+            some_rows += first
+            begin += len(places)
+        often = np.concatenate([counts for _, _, counts in part.pieces]).astype(np.float32)
+        gains = np.empty(len(rows), np.float32)
+
+        def fill(begin: int) -> None:
+            some = slice(begin, begin + _AT_ONCE)
+            self._gain(rows[some], often[some], part.most, gains[some])
+
+        on_cores([partial(fill, begin) for begin in range(0, len(rows), _AT_ONCE)], len(rows))
         return rows, gains
 
     def _added(self, parts: Sequence[_Part]) -> tuple[Rows, Scores]:
         """The rows of any part, ascending, and what each gains by all."""
         scores = np.zeros(self._columns.rows, np.float32)
-        for pieces, most in parts:
-            for first, places, counts in pieces:
+        for part in parts:
+            if part.counts is not None:
+                self._add_all(part.counts, part.most, scores)
+                continue
+            for first, places, counts in part.pieces:
                 at = places.astype(np.intp, copy=False)
                 gains = np.empty(len(at), np.float32)
-                self._gain(first, at, counts, most, gains)
+                self._gain(at, counts.astype(np.float32, copy=False), part.most, gains, first)
                 scores[first:][at] += gains
         rows = np.flatnonzero(scores > 0)
         return rows, scores.take(rows)
 
-    def _gain(
-        self, first: int, at: npt.NDArray[np.intp], counts: npt.NDArray[np.uint8] | Scores, most: float, out: Scores
-    ) -> None:
-        often = counts.astype(np.float32, copy=False)
+    def _add_all(self, counts: Array, most: float, scores: Scores) -> None:
+        """As `_gain`, for every row, added to `scores`: 0 where a row holds nothing."""
+        for begin in range(0, len(counts), _BLOCK):
+            some = slice(begin, begin + _BLOCK)
+            often = counts[some].astype(np.float32)
+            gains = self._norms[some] + often
+            np.divide(often, gains, out=gains)
+            gains *= np.float32(most)
+            scores[some] += gains
+
+    def _gain(self, at: npt.NDArray[np.intp], often: Scores, most: float, out: Scores, first: int = 0) -> None:
+        """What the rows `at`, counted from `first`, gain by holding something so often."""
         self._norms[first:].take(at, out=out, mode="clip")  # the postings name no row beyond; this mode needs no copy
         out += often
         np.divide(often, out, out=out)
         out *= np.float32(most)
 
-    def _parts(self, conn: sqlite3.Connection, unit: Unit, mask: Mask | None) -> list[_Part]:
+    def _parts(self, conn: sqlite3.Connection, unit: Unit, mask: Mask | None, *, is_alone: bool) -> list[_Part]:
         """The rows of `mask` (None: all) that hold a unit: itself, else another word of its stem, else a longer word.
 
-        Every row counts for the rarity, whether the mask has it or not.
+        Every row counts for the rarity, whether the mask has it or not. `is_alone`: nothing else is sought.
         """
         stems = [term for stem in self.stems(conn, unit) for term in (stem, stem + STEM_MARK)]
         others = [term for term in stems if term not in unit.terms]
         found = self._postings.find(conn, [*unit.terms, *others], self._columns.alive.values)
-        held: list[_Piece] = []
+        akin = [found[term] for term in others if term in found]
+        may_spread = not is_alone or bool(akin)  # one list by itself is what is wanted
         weight = _weight(unit)
-        parts = [
-            self._part(held, weight, _all_of([found.get(term, []) for term in unit.terms]), mask),
-            self._part(held, STEM_WEIGHT * weight, _any_of([found[term] for term in others if term in found]), mask),
-        ]
-        if unit.is_prefix and _size(held) < PREFIX_BELOW:
+        parts: list[_Part] = []
+
+        def add(lists: _Lists, share: float) -> int:
+            """How many rows hold the unit in this way or one before."""
+            part = self._part(parts, lists, may_spread=may_spread)
+            held = sum(other.size for other in parts) + part.size
+            part.most = share * self._rarity(held) * (K1 + 1.0) if part.size else 0.0
+            parts.append(part)
+            return held
+
+        add([_all_of([found.get(term, []) for term in unit.terms])], weight)
+        held = add(akin, STEM_WEIGHT * weight)
+        if unit.is_prefix and held < PREFIX_BELOW:
             longer = self._postings.find_longer(conn, unit.terms[0], self._columns.alive.values)
             words = [pieces for term, pieces in longer.items() if not term.endswith(STEM_MARK)]
-            parts.append(self._part(held, PREFIX_WEIGHT * weight, _any_of(words), mask))
+            held = add(words, PREFIX_WEIGHT * weight)
         if len(self._most) >= _KEPT:
             self._most.clear()
-        self._most[unit] = max(most for _, most in parts), _size(held)
-        return [part for part in parts if part[0]]
+        self._most[unit] = max(part.most for part in parts), held
+        parts = [part for part in parts if part.size]
+        if mask is not None:
+            for part in parts:
+                part.keep(mask)
+        return [part for part in parts if part.counts is not None or part.pieces]
 
-    def _part(self, held: list[_Piece], weight: float, pieces: Sequence[_Piece], mask: Mask | None) -> _Part:
-        """What `pieces` add to what is held already, which then has it too; of that what the mask has."""
-        if pieces and held:
-            pieces = _chosen(pieces, self._without(held))
-        if not pieces:
-            return [], 0.0
-        held += pieces
-        most = weight * self._rarity(_size(held)) * (K1 + 1.0)
-        return pieces if mask is None else _chosen(pieces, mask), most
+    def _part(self, held: Sequence[_Part], lists: _Lists, *, may_spread: bool) -> _Part:
+        """What any of the lists adds to what is held already."""
+        rows = self._columns.rows
+        if not may_spread or sum(map(_size, lists)) <= rows // _MANY:
+            pieces = _any_of(lists)
+            if pieces and any(part.size for part in held):
+                pieces = _chosen(pieces, self._without(held))
+            return _Part(pieces, None, _size(pieces))
+        counts: Array = np.zeros(rows, np.uint8 if len(lists) == 1 else np.uint16)
+        for pieces in lists:
+            for first, places, often in pieces:
+                at = places.astype(np.intp)  # by any other type of number it takes twice as long
+                if pieces is lists[0]:
+                    counts[first:][at] = often
+                else:
+                    counts[first:][at] += often.astype(np.uint16)
+        for part in held:
+            if part.counts is not None:
+                counts *= part.counts == 0
+            else:
+                for first, places, _ in part.pieces:
+                    counts[first:][places.astype(np.intp)] = 0
+        is_list = len(lists) == 1 and not any(part.size for part in held)
+        return _Part(lists[0] if is_list else [], counts, int(np.count_nonzero(counts)))
 
-    def _without(self, pieces: Sequence[_Piece]) -> Mask:
+    def _without(self, parts: Sequence[_Part]) -> Mask:
         mask = np.ones(self._columns.rows, np.bool_)
-        for first, places, _ in pieces:
-            mask[first:][places] = False
+        for part in parts:
+            if part.counts is not None:
+                mask &= part.counts == 0
+            else:
+                for first, places, _ in part.pieces:
+                    mask[first:][places.astype(np.intp)] = False
         return mask
 
     def _rarity(self, holders: int) -> float:

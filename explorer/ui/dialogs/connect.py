@@ -47,6 +47,7 @@ from explorer.ui import icons, text
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.engine_words import engine_description, engine_label, engine_name
 from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
@@ -74,7 +75,7 @@ def engine_icon(engine: EngineDescriptor | None) -> str:
 def engine_aside(engine: EngineDescriptor) -> str:
     """Where an engine keeps its memory, in a few words."""
     if engine.needs_path:
-        return tr("on this computer")
+        return tr("a file on this computer")
     if engine.hosted:
         return tr("needs a key")
     return tr("your own server") if engine.needs_key or engine.needs_endpoint else tr("gone when it is closed")
@@ -87,10 +88,10 @@ class EngineCard(QAbstractButton):
         super().__init__()
         self.engine = engine
         self.setCheckable(True)
-        self.setText(engine.label)
+        self.setText(engine_label(engine))
         self.setObjectName(f"engine:{engine.id}")
-        self.setAccessibleName(f"{engine.label}, {engine_aside(engine)}")
-        self.setToolTip(text.tip(engine.description))
+        self.setAccessibleName(f"{engine_label(engine)}, {engine_aside(engine)}")
+        self.setToolTip(text.tip(engine_description(engine)))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
@@ -112,8 +113,7 @@ class EngineCard(QAbstractButton):
         painter.drawRoundedRect(box, 8, 8)
         line = theme().row_height("treeRow")
         draw_icon(painter, QRect(12, 8, 16, line), engine_icon(self.engine), "accent" if chosen else "text2")
-        name = self.engine.label.partition(" (")[0]  # what stands in brackets is in the aside, in better words
-        draw_text(painter, QRect(36, 8, self.width() - 76, line), name, "strong", "text")
+        draw_text(painter, QRect(36, 8, self.width() - 76, line), engine_name(self.engine), "strong", "text")
         draw_check(painter, QRect(self.width() - 32, 8, 20, line), chosen, True, True)
         aside = QRect(36, 8 + line - 2, self.width() - 48, line)
         draw_text(painter, aside, engine_aside(self.engine), "small", "text2")
@@ -129,7 +129,7 @@ class _ConnectionRow(QAbstractButton):
         super().__init__()
         self.saved = saved
         self._icon = engine_icon(engine)
-        self._aside = engine.label if engine is not None else tr("{engine}, not installed", engine=saved.engine)
+        self._aside = engine_label(engine) if engine is not None else tr("{engine}, not installed", engine=saved.engine)
         self.setCheckable(True)
         self.setAccessibleName(f"{text.shown(saved.name)}, {self._aside}")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -452,7 +452,7 @@ class ConnectDialog(QDialog):
         path = self.path_edit.text().strip()
         if engine.needs_path and not path:
             raise ConfigError(tr("choose a file; one that is not there yet is made"))
-        name = self.name_edit.text().strip() or (Path(path).name if path else engine.label)
+        name = self.name_edit.text().strip() or (Path(path).name if path else engine_label(engine))
         settings = old.model_copy(
             update={
                 "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,

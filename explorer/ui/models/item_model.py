@@ -300,8 +300,8 @@ class ItemModel(QAbstractTableModel):
             else:
                 self._hits[row] = hit
                 self._rows[hit.id] = row
-        here = first // SPAN_PAGE
-        self._pages.update(range(here, -(-(first + len(span.items)) // SPAN_PAGE)))
+        here, end = first // SPAN_PAGE, first + len(span.items)
+        self._pages.update(range(here, -(-end // SPAN_PAGE) if end >= self._size else end // SPAN_PAGE))
         while len(self._pages) > MAX_SPAN_PAGES:
             self._drop(max(self._pages, key=lambda page: abs(page - here)))
 

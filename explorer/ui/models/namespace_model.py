@@ -104,6 +104,11 @@ class NamespaceModel(QAbstractItemModel):
         return self._is_counted
 
     @property
+    def is_truncated(self) -> bool:
+        """Whether counting stopped early, so that every number is a lower bound."""
+        return self._is_truncated
+
+    @property
     def is_stale(self) -> bool:
         """Whether newer counts were asked for and did not come."""
         return self._is_stale

@@ -148,7 +148,8 @@ class WhyView(QScrollArea):
 
 
 def _condition_row(meets: Meets) -> QWidget:
-    words = f"{meets.condition.words} {isolate(shown(meets.condition.value, _MAX_VALUE))}"
+    value = meets.condition.drawn or shown(meets.condition.value, _MAX_VALUE)
+    words = f"{meets.condition.words} {isolate(value)}"
     row = QWidget()
     row.setAccessibleName(words if meets.is_met else tr("{condition}: it does not meet this", condition=words))
     line = QHBoxLayout(row)

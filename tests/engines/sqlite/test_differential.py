@@ -65,6 +65,7 @@ LIMITS = {
     **{"RUN": 8, "SEGMENT": 32, "LOG_KEPT": 1, "_SLOTS": 2},
     **{"_FEW": 5, "_FIRST_BLOCK": 4, "_SORTED_ANEW": 9, "_FEW_TIES": 2, "_MOST_WALKED": 8},
     **{"_KEPT": 2, "_KEPT_RANKINGS": 1, "_STRINGS_KEPT": 8, "_ASKED_AT_ONCE": 3},
+    **{"_PIECE": 3, "_BLOCK": 5, "_SAMPLED": 40, "_WORTH": 2},
 }
 """Sizes from which the engine goes another way, so small that a few items cross them; every second world has them."""
 

@@ -62,6 +62,7 @@ async def made(path: Path, *texts: str) -> None:
         "no suffix",
         "'.db",
         ":memory:",
+        *([] if os.name == "nt" else [r"\\server\share\m.db"]),  # there it is the place of a share, and no name
     ],
 )
 async def test_odd_paths(folder: Path, name: str) -> None:
