@@ -70,6 +70,10 @@ def clear(menu: QMenu) -> None:
 
 
 def _make_choices(box: QComboBox) -> None:
+    choices = [*map(box.itemText, range(box.count())), str(box.currentIndex()), str(box.isEnabled())]
+    if box.property("choices") == choices:
+        return
+    box.setProperty("choices", choices)
     for old in box.findChildren(QAction, options=Qt.FindChildOption.FindDirectChildrenOnly):
         old.setParent(None)
         old.deleteLater()

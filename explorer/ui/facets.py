@@ -172,6 +172,7 @@ class FacetPanel(QWidget):
         self._open = set(OPEN_FIRST)
         self._dead: dict[str, list[str]] = {}
         self._find_edits: dict[Facet, FindEdit] = {}
+        self._shown_filled: tuple[list[Facet], set[Facet]] | None = None  # of what that menu was made last
 
         self.model = FacetModel(self)
         self.head = PaneHead(tr("Facets"), tr("counted under the filter"))
@@ -732,6 +733,10 @@ class FacetPanel(QWidget):
         self.tree.scrollTo(self.tree.currentIndex())
 
     def _fill_shown_menu(self) -> None:
+        facets = list(self.model.arrangement), set(self.model.hidden)
+        if facets == self._shown_filled:
+            return
+        self._shown_filled = facets
         self.shown_menu.clear()
         for facet in self.model.arrangement:
             is_shown = facet not in self.model.hidden

@@ -55,13 +55,14 @@ class _MenuButton(QToolButton):
         self.setAccessibleName(words)
         self.setToolTip(words)
         icons.keep(self, icon)
+        self._filled: object = None  # of what the menu was made last
         menu = QMenu(words, self)
         menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(self.fill)
         self.setMenu(menu)
 
     def fill(self) -> None:
-        """Bring the menu up to date, as it is when it opens."""
+        """Bring the menu up to date, as it is when it opens; what is up to date stays."""
         raise NotImplementedError
 
 
@@ -99,6 +100,10 @@ class SortButton(_MenuButton):
         self.setToolButtonStyle(style.ToolButtonIconOnly if is_narrow else style.ToolButtonTextBesideIcon)
 
     def fill(self) -> None:
+        refusals = tuple(map(self._model.sort_refusal, Column))
+        if self._filled == (self._order, refusals):
+            return
+        self._filled = (self._order, refusals)
         menu = self.menu()
         clear(menu)
         group = QActionGroup(menu)
@@ -135,6 +140,10 @@ class ColumnsButton(_MenuButton):
         self.fill()
 
     def fill(self) -> None:
+        columns = self._view.columns(), self._view.shown_columns()
+        if self._filled == columns:
+            return
+        self._filled = columns
         menu = self.menu()
         clear(menu)
         fill_columns_menu(menu, self._view, self)
