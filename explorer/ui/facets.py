@@ -46,7 +46,8 @@ from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
-from explorer.ui.text import label, number
+from explorer.ui.scans import further
+from explorer.ui.text import counted, label, number
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
@@ -167,6 +168,8 @@ class FacetPanel(QWidget):
         self._serial = 0
         self._asked: dict[Facet, str] = {}  # the lane whose answer counts: a later one may be on its way already
         self._lanes: dict[str, list[Facet]] = {}  # what is being counted
+        self._round: set[Facet] = set()  # with what was counted since the first of these began
+        self._counts_all = False  # goes on until everything is counted
         self._is_failed = False
         self._note = ""
         self._open = set(OPEN_FIRST)
@@ -291,6 +294,7 @@ class FacetPanel(QWidget):
         """Count on another engine; with None there is nothing to count."""
         self.jobs.cancel()
         self._lanes.clear()
+        self._counts_all = False
         self._engine = engine
         self.scan_limit = DEFAULT_SCAN
         self._is_failed, self._note, self._dead = False, "", {}
@@ -309,6 +313,7 @@ class FacetPanel(QWidget):
         if filter != self._wanted:
             self._key_held = None
         self._wanted = None
+        self._counts_all = False
         self._filter = filter
         self._dead = {}  # not known under this one
         self.scan_limit = DEFAULT_SCAN
@@ -331,19 +336,38 @@ class FacetPanel(QWidget):
         self._count([facet for facet in self.model.facets if self._is_open(facet)])
 
     def count_all(self) -> None:
-        """Count again and as far as the contract lets a count go."""
-        self.scan_limit = MAX_SCAN
+        """Count again and further, in steps that are shown, as far as the contract lets a count go."""
+        self._counts_all = True
+        self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
         self._note = ""
         self.refresh()
 
+    @property
+    def counted_facets(self) -> tuple[int, int]:
+        """How many facets are counted by now, of how many."""
+        awaited = {facet for facets in self._lanes.values() for facet in facets}
+        return len(self._round - awaited), len(self._round)
+
+    @property
+    def counted_items(self) -> tuple[int, bool]:
+        """How many items the facets have counted, and whether there are more."""
+        pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
+        cut = [page.total for page in pages if page.truncated]
+        return max(cut or [page.total for page in pages], default=0), bool(cut)
+
     def cancel_counting(self) -> None:
-        """Stop counting everything; the numbers that are there stay."""
-        self.jobs.cancel()
+        """Stop counting; the numbers that are there stay."""
+        self.jobs.stop()
         self._lanes.clear()
         self._asked.clear()
+        self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
         self.model.end_counting()
-        self._say_stopped()
+        if any(self._is_open(facet) and self.model.section(facet).page is None for facet in self.model.facets):
+            self._note = ""
+            self.banner.show_note(tr("Counting stopped."), tr("Count again"), self.refresh)
+        else:
+            self._say_stopped()
 
     @property
     def dead(self) -> dict[str, list[str]]:
@@ -426,7 +450,10 @@ class FacetPanel(QWidget):
         if engine is None:
             return
         self._serial += 1
-        lane = f"counts:{self._serial}"
+        if not self._lanes:
+            self._round = set()
+        self._round.update(facets)
+        lane = f"everything:{self._serial}" if self._counts_all else f"counts:{self._serial}"
         limits = {facet: self.model.section(facet).fetched for facet in facets}
         self._lanes[lane] = facets
         self._asked |= dict.fromkeys(facets, lane)
@@ -451,27 +478,42 @@ class FacetPanel(QWidget):
             self.model.show_pages(pages, counted.chosen, self._held())
             self.model.show_errors({facet: error for facet, error in counted.errors.items() if facet in awaited})
         if not self._lanes and not self._is_failed:
-            self._say_stopped()
+            self._go_on()
         self._tell_dead()
         self._move_bars()
+
+    def _go_on(self) -> None:
+        """A round of counting has ended: the next one, where everything is to be counted, else how far it came."""
+        self._counts_all = self._counts_all and self.counted_items[1] and self.scan_limit < MAX_SCAN
+        if self._counts_all:
+            self.scan_limit = further(self.scan_limit)
+            self._asked.clear()
+            self._count([facet for facet in self.model.facets if self._is_open(facet)])
+            self._say_counting_all()
+        else:
+            self._say_stopped()
+
+    def _say_counting_all(self) -> None:
+        items = counted(self.counted_items[0], "item")
+        said = tr("Counting everything, {items} so far…", items=items)
+        self.banner.show_note(said, tr("Cancel"), self.cancel_counting)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         awaited = self._awaited(lane)
         if len(awaited) == 1 and not isinstance(error, (Unauthorized, Unavailable)):
             self.model.show_errors(dict.fromkeys(awaited, error))
         elif awaited:
-            self._is_failed = True
+            self._is_failed, self._counts_all = True, False
             self.model.set_stale(awaited)
             self.banner.show_failure(error, self.refresh)
 
     def _say_stopped(self) -> None:
         """Say once where counting stopped, if it did, and offer to go on."""
-        pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
-        seen = max((page.total for page in pages if page.truncated), default=None)
-        can_go_on = seen is not None and self.scan_limit < MAX_SCAN
-        as_far = tr("A count goes no further") if seen is not None else tr("Everything is counted")
+        n, is_cut = self.counted_items
+        can_go_on = is_cut and self.scan_limit < MAX_SCAN
+        as_far = tr("A count goes no further") if is_cut else tr("Everything is counted")
         allow(self.count_all_action, "" if can_go_on else as_far)
-        said = "" if seen is None else tr("Counted {n} of more items", n=number(seen))
+        said = tr("Counted {n} of more items", n=number(n)) if is_cut else ""
         if said and said == self._note:
             return  # it is still there, or has been dismissed
         self._note = said
@@ -502,9 +544,9 @@ class FacetPanel(QWidget):
         self.delegate.turn_degrees = 0
         for facets in self._lanes.values():
             self.model.set_counting(facets)
-        if self.scan_limit == MAX_SCAN and self._lanes:
+        if self._counts_all:
             self._note = ""
-            self.banner.show_note(tr("Counting everything…"), tr("Cancel"), self.cancel_counting)
+            self._say_counting_all()
         if theme().animation_ms(TURN_MS):
             self._turn.start()
 

@@ -18,6 +18,7 @@ from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.actions import panel_action
 from explorer.ui.headline import headline
 from explorer.ui.i18n import mark, tr, tr_n
+from explorer.ui.job_list import Progress, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.text import counted, word
 
@@ -51,6 +52,7 @@ class Copies(QObject):
         self._view = view
         self._jobs = jobs
         self._folder: QTemporaryDir | None = None
+        self._progress: dict[str, Progress] = {}
         self.actions: dict[CopyForm, QAction] = {}
         for form, (words, shortcut) in _FORMS.items():
             action = panel_action(self, tr("Selected items"), tr(words))
@@ -60,19 +62,27 @@ class Copies(QObject):
             self.actions[form] = action
             view.addAction(action)
 
-    def copy(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int, form: CopyForm) -> None:
-        """Put the selected items on the clipboard; `total` is how many there are, as far as known."""
+    def copy(
+        self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int | None, form: CopyForm
+    ) -> None:
+        """Put the selected items on the clipboard; `total` is how many there are, None where that is not known."""
         work = self._read(engine, reach, batches, form, partial(self._tell, total))
+        self._progress["copy"] = "", None
         self._jobs.start("copy", work, partial(self._on_copied, form))
 
     def cancel(self) -> None:
         """End copying; the clipboard keeps what it held."""
-        self._jobs.cancel("copy")
+        self._jobs.stop("copy")
         self.said.emit("", False)
 
-    def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> None:
+    def progress(self, lane: str) -> Progress:
+        """How far the last copying, or the last file, is."""
+        return self._progress.get(lane, ("", None))
+
+    def drag(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> None:
         """Write the selected items to a file, and pull that out while the button is still held down."""
-        self._jobs.start("drag", self._write(engine, reach, batches), self._on_written)
+        self._progress["drag"] = "", None
+        self._jobs.start("drag", self._write(engine, reach, batches, total), self._on_written)
 
     async def _read(
         self, engine: MemoryEngine, reach: Reach | None, batches: Batches, form: CopyForm, tell: Callable[[int], None]
@@ -90,8 +100,9 @@ class Copies(QObject):
                 await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
         return texts
 
-    def _tell(self, total: int, n: int) -> None:
-        if n < total:
+    def _tell(self, total: int | None, n: int) -> None:
+        self._progress["copy"] = items_done(n, total)
+        if total is None or n < total:
             self.said.emit(tr("Copying, {items} so far", items=counted(n, "item")), True)
 
     def _on_copied(self, form: CopyForm, texts: list[str]) -> None:
@@ -100,13 +111,14 @@ class Copies(QObject):
             QGuiApplication.clipboard().setText(BETWEEN[form].join(texts))
         self.said.emit(tr(_COPIED[form], items=counted(len(texts), "item")), False)
 
-    async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches) -> Path:
+    async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> Path:
         texts: list[str] = []
         first: Hit | None = None
         async with contextlib.aclosing(batches()) as steps:
             async for hits in steps:
                 first = first or hits[0]
                 texts += await copied(engine, hits, CopyForm.JSON, reach)
+                self._progress["drag"] = items_done(len(texts), total)
         if first is None or not texts:
             raise FileError(tr("none of the items could be read"))
         if self._folder is None:

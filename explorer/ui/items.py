@@ -168,6 +168,7 @@ class ItemList(QWidget):
         self._current_place: int | None = None
         self._waits_for_current = False
         self._has_rows_failed = False
+        self._stopped_at: int | None = None  # how far it was scrolled when reading further was stopped by hand
         self._rows_asked = range(0)
         self._times_forgotten = 0  # in a row
         self._order = ListOrder()
@@ -352,7 +353,7 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
-        self._current_id = self._current_place = self._left = self._goes_to = None
+        self._current_id = self._current_place = self._left = self._goes_to = self._stopped_at = None
         self._notes = ()
         self.model.has_whole_texts = engine is None or type(engine).list_preview is MemoryEngine.list_preview
         self.banner.clear()
@@ -562,6 +563,42 @@ class ItemList(QWidget):
         self.view.setCurrentIndex(self.model.index(row, Column.TEXT))
         return True
 
+    @property
+    def known_total(self) -> int | None:
+        """How many items the filter admits, where that is known exactly and no search narrows them."""
+        settled, ask = self._settled_count(), self._shown_ask
+        is_known = settled is not None and not settled.is_least and ask is not None and not ask.is_search
+        return settled.n if settled is not None and is_known else None
+
+    def cancel_reading(self) -> None:
+        """Stop reading. Rows that are there stay, and once it is scrolled those that are looked at are asked for."""
+        if self.jobs.is_running("first") or not self.model.rowCount():
+            self._on_loading_cancel_wanted()
+            return
+        for lane in ("page", "rows"):
+            self.jobs.stop(lane)
+        self.model.fail()
+        self.busy_line.set_busy(False)
+        self._stopped_at = self.view.verticalScrollBar().value()
+        said = tr("Reading was stopped; it goes on when you scroll.")
+        self.banner.show_note(said, tr("Read on"), self._read_on)
+
+    def _read_on(self) -> None:
+        """As before it was stopped by hand."""
+        self._stopped_at = None
+        self.banner.clear()
+        self.model.retry()
+        self._ask_rows()
+
+    def cancel_counting(self) -> None:
+        """Stop counting; the number so far stays."""
+        for lane in ("count", "stored", "all"):
+            self.jobs.stop(lane)
+        if self._counting:
+            self._total = None  # it was that of before
+        self._counting, self._counted_so_far = False, None
+        self._show_count()
+
     async def aclose(self) -> None:
         """End every call."""
         self._kinds_timer.stop()
@@ -668,6 +705,7 @@ class ItemList(QWidget):
         self._shown_ask = self._ask
         self._read_at = datetime.now(self._zone)
         self._has_rows_failed = self._waits_for_current = self._is_all_selected = False
+        self._stopped_at = None
         self._is_replacing = True  # the rows being replaced is no choice of the person's
         if isinstance(page, Span):
             self._notes, self._current_place = (), page.place
@@ -727,6 +765,8 @@ class ItemList(QWidget):
 
     def _on_scrolled(self) -> None:
         self._kinds_timer.start()
+        if self._stopped_at not in (None, self.view.verticalScrollBar().value()):  # not a banner's coming alone
+            self._read_on()
         self._ask_rows()
         if self.model.listing is not None:
             self._show_foot()
@@ -734,7 +774,7 @@ class ItemList(QWidget):
     def _ask_rows(self) -> None:
         """Have the rows that are looked at read, where they are not held; then the current one, out of sight."""
         engine, ask, listing = self._engine, self._shown_ask, self._listing
-        if self._is_replacing:  # the view is not yet where it will be
+        if self._is_replacing or self._stopped_at is not None:  # the view is not yet where it will be, or stays there
             return
         wanted = self.model.missing(self.view.visible_rows())
         if not wanted and self._waits_for_current:
@@ -827,8 +867,7 @@ class ItemList(QWidget):
 
     def _on_count_all_button_clicked(self) -> None:
         if self._counted_so_far is not None:
-            self.jobs.cancel("all")  # what was counted so far stays
-            self._counted_so_far = None
+            self.cancel_counting()
         elif self._engine is not None:
             self._counted_so_far = 0
             self.jobs.start("all", self._count_all(self._engine, self._ask.filter), self._on_counted_all)
@@ -947,8 +986,8 @@ class ItemList(QWidget):
             )
 
     def _on_loading_cancel_wanted(self) -> None:
-        for lane in ("first", "page", "count", "stored", "why"):
-            self.jobs.cancel(lane)
+        for lane in ("first", "page", "rows", "place", "count", "stored", "why"):
+            self.jobs.stop(lane)
         self._counting = False
         self.busy_line.set_busy(False)
         self.loading.stop()
@@ -1094,7 +1133,8 @@ class ItemList(QWidget):
             )
         self.count_label.setToolTip(why_more)
         running = self._counted_so_far is not None
-        self.count_all_button.setVisible((cut is not None or running) and not self.model.is_stale)
+        is_uncounted = self._total is None and not self._counting and self.model.has_more and not ask.is_search
+        self.count_all_button.setVisible((cut is not None or running or is_uncounted) and not self.model.is_stale)
         self.count_all_button.setText(tr("Stop counting") if running else tr("Count all"))
         self.count_all_action.setText(self.count_all_button.text())
         self.count_all_action.setProperty("wholeTitle", under(tr("Items"), self.count_all_button.text()))
@@ -1285,9 +1325,11 @@ class ItemList(QWidget):
         """Put the selected items on the clipboard; many are read on the way, which can be cancelled."""
         if self._engine is None or self._shown_ask is None or self.selected_count == NONE:
             return
-        is_long = self.selected_count.n > MAX_GET_IDS
+        count = self.selected_count
+        is_long = count.n > MAX_GET_IDS
         self._on_copies_said(tr("Copying") if is_long else "", is_long)
-        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n, form)
+        total = None if count.is_least else count.n
+        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, total, form)
 
     def _on_copies_said(self, words: str, can_cancel: bool = False) -> None:
         self.copied_label.say(words)
@@ -1302,7 +1344,7 @@ class ItemList(QWidget):
                 tr("More than {n} items cannot be pulled out; export them to a file.", n=number(MAX_DRAGGED))
             )
             return
-        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches)
+        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n)
 
     async def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
         """The selected items in the order of the rows, some at a time, those that are not held too."""

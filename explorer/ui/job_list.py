@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -13,11 +14,14 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.ui import news
 from explorer.ui.i18n import tr
-from explorer.ui.jobs import Jobs
+from explorer.ui.jobs import Jobs, Stopped
+from explorer.ui.text import counted, number
 
 APPEARS_S = 0.5
 """A read that takes longer is a job; a shorter one is not worth a word."""
 KEPT_MOST = 100
+Progress = tuple[str, float | None]
+"""How far something is: in words, and as the share that is done (0 to 1), None where that is not known."""
 _LOOK_MS = 100
 _TICK_MS = 1_000
 
@@ -33,7 +37,10 @@ class Job:
     """One piece of work: what it is, how far it is, and in the end how it went, in a sentence each.
 
     `part` is the share that is done (0 to 1), None where it is not known. `retry` begins it anew, where that makes
-    sense. `holds_window`: more than an answer is lost with it, so that the window asks before it closes.
+    sense. `holds_window`: the window asks before it closes. That is so for what a person began and waits for, and would
+    have to begin again: an import, an export, a copy, a count of everything. It is not so for what the window reads by
+    itself to show it, however long it takes: that is of no use once the window is gone, and a question at every closing
+    over a slow engine would only be answered without being read.
     """
 
     def __init__(self, title: str, cancel: Callable[[], object] | None, *, holds_window: bool) -> None:
@@ -56,10 +63,35 @@ class Job:
         return (time.monotonic() if self._ended_s is None else self._ended_s) - self._began_s
 
     def stop(self) -> None:
-        """Cancel it, where that is possible."""
-        if self.cancel is not None:
+        """Cancel it, where that is possible; once."""
+        if self.cancel is not None and not self.is_stopped:
             self.is_stopped = True
             self.cancel()
+
+
+def items_done(n: int, total: int | None) -> Progress:
+    """So many items of `total`, None where that is not known."""
+    if total is None:
+        return counted(n, "item"), None
+    # More than there were when they were counted: others store meanwhile.
+    return tr("{n} of {total} items", n=number(n), total=number(total)), min(1.0, n / total) if total else None
+
+
+def _unknown() -> Progress:
+    return "", None
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a widget does in one of its lanes, in words; how it is cancelled, None where it cannot be; how far it is.
+
+    `holds_window` as that of a Job.
+    """
+
+    title: str
+    cancel: Callable[[], object] | None
+    progress: Callable[[], Progress] = _unknown
+    holds_window: bool = False
 
 
 class JobList(QObject):
@@ -70,7 +102,7 @@ class JobList(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
-        self._reads: dict[tuple[int, str], _Read] = {}
+        self._reads: dict[tuple[int, str], _Watched] = {}
         self._ended = asyncio.Event()
         self._look = QTimer(self)
         self._look.setInterval(_LOOK_MS)
@@ -135,54 +167,54 @@ class JobList(QObject):
         self._jobs = self.running
         self.changed.emit()
 
-    def watch(
-        self,
-        jobs: Jobs,
-        title_of: Callable[[str], str | None],
-        cancel: Callable[[], object],
-        progress: Callable[[], str] = str,
-    ) -> None:
-        """Make a job of what a widget reads by itself, once it takes long.
+    def watch(self, jobs: Jobs, reads: Mapping[str, Read | None]) -> None:
+        """Make a job of what a widget does in its lanes, once it takes long.
 
-        `title_of` a lane is what is being done there; lanes of one title are one job, None is none.
+        `reads` by the name of the lane, up to a colon: None is never a job, and lanes of one title are one job. A lane
+        that is not among them is a job all the same, without a word on what it is.
         """
 
+        def read_of(lane: str) -> Read | None:
+            name = lane.partition(":")[0]
+            return reads[name] if name in reads else Read(tr("Working"), lambda: jobs.cancel(lane))
+
         def on_began(lane: str) -> None:
-            if (title := title_of(lane)) is not None:
-                read = self._reads.setdefault((id(jobs), title), _Read(title, cancel, progress))
-                read.begin(lane)
+            if (read := read_of(lane)) is not None:
+                key = id(jobs), read.title
+                if (old := self._reads.get(key)) is not None and old.job is not None and old.job.is_stopped:
+                    old.error = Stopped()  # and what begins now is another one
+                    self._end_watched(self._reads.pop(key))
+                self._reads.setdefault(key, _Watched(read)).begin(lane)
                 self._look.start()
 
         def on_ended(lane: str, error: BaseException | None) -> None:
-            title = title_of(lane)
-            read = self._reads.get((id(jobs), title)) if title is not None else None
-            if read is None:
+            read = read_of(lane)
+            watched = self._reads.get((id(jobs), read.title)) if read is not None else None
+            if watched is None:
                 return
-            read.end(lane, error)
-            if not read.lanes:
-                del self._reads[id(jobs), read.title]
-                if read.job is not None:
-                    self._end_read(read.job, read.error)
+            watched.end(lane, error)
+            if not watched.lanes:
+                del self._reads[id(jobs), watched.read.title]
+                self._end_watched(watched)
 
         jobs.began.connect(on_began)
         jobs.ended.connect(on_ended)
 
     @contextlib.contextmanager
-    def if_slow(self, title: str, cancel: Callable[[], object]) -> Iterator[None]:
+    def if_slow(self, read: Read) -> Iterator[None]:
         """Make a job of what is done inside, once it takes long."""
-        read = _Read(title, cancel, str)
-        read.begin(title)
-        self._reads[id(read), title] = read
+        watched = _Watched(read)
+        watched.begin(read.title)
+        self._reads[id(watched), read.title] = watched
         self._look.start()
         try:
             yield
         except BaseException as error:
-            read.end(title, error)
+            watched.end(read.title, error)
             raise
         finally:
-            del self._reads[id(read), title]
-            if read.job is not None:
-                self._end_read(read.job, read.error)
+            del self._reads[id(watched), read.title]
+            self._end_watched(watched)
 
     def _add(self, job: Job) -> Job:
         self._jobs.insert(0, job)
@@ -192,34 +224,42 @@ class JobList(QObject):
 
     def _on_look_timeout(self) -> None:
         now = time.monotonic()
-        for read in self._reads.values():
-            if read.job is None and now - read.began_s >= APPEARS_S:
-                read.job = self._add(Job(read.title, read.cancel, holds_window=False))
-                read.job._began_s = read.began_s
-            if read.job is not None:
-                read.job.words = read.progress()
+        is_further = False
+        for watched in self._reads.values():
+            read = watched.read
+            if watched.job is None and now - watched.began_s >= APPEARS_S:
+                watched.job = self._add(Job(read.title, read.cancel, holds_window=read.holds_window))
+                watched.job._began_s = watched.began_s
+            if (job := watched.job) is not None and (job.words, job.part) != (now_at := read.progress()):
+                job.words, job.part = now_at
+                is_further = True
+        if is_further:
+            self.changed.emit()
         if not self._reads:
             self._look.stop()
 
-    def _end_read(self, job: Job, error: BaseException | None) -> None:
+    def _end_watched(self, watched: _Watched) -> None:
+        job, error = watched.job, watched.error
+        if job is None:
+            return
         if error is None:
-            self.end(job, State.DONE, job.words or tr("Done."))
+            self.end(job, State.DONE, watched.read.progress()[0] or tr("Done."))
         elif isinstance(error, asyncio.CancelledError):
-            self.end(job, State.CANCELLED, tr("Cancelled."))
-            if not job.is_stopped and job in self._jobs:  # nobody wants to know what the next question made needless
+            # What was there before it was stopped is a result too.
+            self.end(job, State.CANCELLED, " ".join(filter(None, (tr("Cancelled."), job.words))))
+            is_needless = not job.is_stopped and not isinstance(error, Stopped)
+            if is_needless and job in self._jobs:  # nobody wants to know what the next question made needless
                 self._jobs.remove(job)
                 self.changed.emit()
         else:
             self.end(job, State.FAILED, news.sentence(error), news.details(error))
 
 
-class _Read:
-    """What one widget reads in lanes of one title."""
+class _Watched:
+    """What one widget does in lanes of one title."""
 
-    def __init__(self, title: str, cancel: Callable[[], object], progress: Callable[[], str]) -> None:
-        self.title = title
-        self.cancel = cancel
-        self.progress = progress
+    def __init__(self, read: Read) -> None:
+        self.read = read
         self.lanes: set[str] = set()
         self.error: BaseException | None = None
         self.began_s = 0.0

@@ -17,6 +17,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class Stopped(asyncio.CancelledError):
+    """Cancelled because a person wanted it, and not since another question made it needless."""
+
+
 class Jobs(QObject):
     """Coroutines owned by one widget, in named lanes of one live task each.
 
@@ -26,13 +30,16 @@ class Jobs(QObject):
     busy_changed = Signal(bool)  # the first task began, or the last one ended
     failed = Signal(str, object)  # lane and exception
     began = Signal(str)  # lane, also where it is started again
-    ended = Signal(str, object)  # lane, and None, the exception, or CancelledError; not of one that was started again
+    ended = Signal(
+        str, object
+    )  # lane, and None, the exception, CancelledError or Stopped; not of one that was started again
 
     _showing: asyncio.AbstractEventLoop | None = None  # one for all: that handed out an answer in this turn
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._lanes: dict[str, asyncio.Task[Exception | None]] = {}
+        self._stopped: set[asyncio.Task[Exception | None]] = set()
 
     @property
     def is_busy(self) -> bool:
@@ -63,6 +70,11 @@ class Jobs(QObject):
         for name in [lane] if lane else list(self._lanes):
             if task := self._lanes.get(name):
                 task.cancel()
+
+    def stop(self, lane: str | None = None) -> None:
+        """As `cancel`, because a person wants it: it ends with Stopped."""
+        self._stopped.update(task for name, task in self._lanes.items() if lane in (None, name))
+        self.cancel(lane)
 
     async def end(self, lane: str) -> None:
         """Cancel the task of one lane and wait until it has really ended."""
@@ -106,11 +118,16 @@ class Jobs(QObject):
 
     def _forget(self, lane: str, ended: asyncio.Task[Exception | None], work: Coroutine[Any, Any, Any]) -> None:
         work.close()  # cancelled before its first step: never awaited
+        is_stopped = ended in self._stopped
+        self._stopped.discard(ended)
         if self._lanes.get(lane) is ended:
             del self._lanes[lane]
             if not isValid(self):  # the widget may be gone already
                 return
             is_cancelled = ended.cancelled() or ended.cancelling()
-            self.ended.emit(lane, asyncio.CancelledError() if is_cancelled else ended.exception() or ended.result())
+            if is_cancelled:
+                self.ended.emit(lane, Stopped() if is_stopped else asyncio.CancelledError())
+            else:
+                self.ended.emit(lane, ended.exception() or ended.result())
             if not self._lanes:
                 self.busy_changed.emit(False)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.ui import text
+from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.i18n import mark, tr
@@ -120,9 +121,11 @@ class JobRow(QFrame):
         self.words_label.setWordWrap(True)
         self.words_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.bar = QProgressBar()
+        self.bar.setObjectName("jobBar")
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(tr("Progress of {title}", title=job.title))
+        self.busy_line = BusyLine()  # where nobody knows how much there is to do
         self.cancel_button = self._button(tr("Cancel"), "cancelJobButton")
         self.retry_button = self._button(tr("Retry"), "retryJobButton")
         self.details_button = self._button(tr("Details"), "jobDetailsButton")
@@ -147,6 +150,7 @@ class JobRow(QFrame):
         column.addLayout(head)
         column.addLayout(body)
         column.addWidget(self.bar)
+        column.addWidget(self.busy_line)
         column.addWidget(self.details)
         row = QHBoxLayout(self)
         row.setContentsMargins(24, 10, 24, 10)
@@ -174,6 +178,9 @@ class JobRow(QFrame):
         self.words_label.setText(job.words or (tr("Working") if running else ""))
         self.bar.setVisible(running and job.part is not None)
         self.bar.setValue(round(1000 * (job.part or 0)))
+        is_unknown = running and job.part is None
+        self.busy_line.setVisible(is_unknown)
+        self.busy_line.set_busy(is_unknown)
         self.cancel_button.setVisible(running and job.cancel is not None)
         self.retry_button.setVisible(job.retry is not None)
         self.details_button.setVisible(bool(job.details))

@@ -40,7 +40,7 @@ from explorer.contract import (
     Reach,
     TinyMemoryError,
 )
-from explorer.ui import icons, news, text
+from explorer.ui import icons, news, reads, text
 from explorer.ui.actions import allow
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
-        self._watch_reads()
+        reads.watch(self)
         self._connect()
         self._order_tabs()
         self._first_layout = self.saveState(self._layout_version)
@@ -387,27 +387,6 @@ class MainWindow(QMainWindow):
         status.addPermanentWidget(self.job_cancel_button)
         status.addPermanentWidget(self.zone_label)
         self._show_jobs()
-
-    def _watch_reads(self) -> None:
-        """What the panels read by themselves is a job as well, once it takes long."""
-        items, facets = self.items, self.facets
-        lists = dict.fromkeys(("first", "rows", "page"), tr("Reading the list"))
-        copies = {"copy": tr("Copying items"), "drag": tr("Writing a file to pull out")}
-        reads = {
-            "item": tr("Reading the item"),
-            "thread": tr("Looking for the conversation"),
-            "why": tr("Asking why it was found"),
-        }
-        everything, over_time = {"all": tr("Counting all of the list")}, {"histogram": tr("Counting over time")}
-        nodes, counting_facets = {"counts": tr("Counting the nodes")}, tr("Counting the facets")
-        counted = items.count_label.text
-        self.job_list.watch(items.jobs, lists.get, items.loading.cancel_wanted.emit, counted)
-        self.job_list.watch(items.jobs, everything.get, items.count_all_button.click, counted)
-        self.job_list.watch(items.jobs, copies.get, items.copies.cancel)
-        self.job_list.watch(facets.jobs, lambda lane: counting_facets, facets.cancel_counting)
-        self.job_list.watch(self.namespaces.jobs, nodes.get, self.namespaces.jobs.cancel)
-        self.job_list.watch(self.timeline.jobs, over_time.get, self.timeline.count_all_button.click)
-        self.job_list.watch(self.viewer.jobs, reads.get, self.viewer.jobs.cancel)
 
     def _connect(self) -> None:
         self.connection_box.chosen.connect(self.connection_chosen)

@@ -24,7 +24,8 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
-from explorer.ui.text import number
+from explorer.ui.scans import further
+from explorer.ui.text import counted, number
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
@@ -215,6 +216,9 @@ class NamespacePanel(QWidget):
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all = False  # goes on until everything is counted
+        self.counted_items = (0, False)
+        """How many items were counted, and whether there are more."""
         self._known: set[str] = set()  # paths of nodes that hold something
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
@@ -289,6 +293,7 @@ class NamespacePanel(QWidget):
         self._known = set()
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all, self.counted_items = False, (0, False)
         self._note = ""
         self.banner.clear()
         self.model.clear()
@@ -309,6 +314,7 @@ class NamespacePanel(QWidget):
             self._reveal()
         if _without_reach(before) != _without_reach(filter):
             self.scan_limit = DEFAULT_SCAN
+            self._counts_all = False
             self._count(known=False)
         elif self._must_reveal:  # a node that is not known: counting gives it a row
             self._count(known=False)
@@ -318,9 +324,19 @@ class NamespacePanel(QWidget):
         self._count(known=True)
 
     def count_all(self) -> None:
-        """Count again and as far as the contract lets a count go."""
-        self.scan_limit = MAX_SCAN
+        """Count again and further, in steps that are shown, as far as the contract lets a count go."""
+        self._counts_all = True
+        self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
         self.refresh()
+
+    def cancel_counting(self) -> None:
+        """Stop counting; the numbers that are there stay."""
+        self.jobs.stop()
+        self._counts_all = False
+        self.scan_limit = DEFAULT_SCAN
+        self._note = ""
+        again = self.count_all if self.counted_items[1] else self.refresh
+        self.banner.show_note(tr("Counting stopped."), tr("Count again"), again)
 
     async def aclose(self) -> None:
         """End what is running."""
@@ -332,7 +348,9 @@ class NamespacePanel(QWidget):
         engine = self._engine
         if engine is not None:
             work = _read(engine, _without_reach(self._filter), known or not self._known, self.scan_limit)
-            self.jobs.start("counts", work, lambda pages: self._on_counted(engine, *pages))
+            lane, other = ("everything", "counts") if self._counts_all else ("counts", "everything")
+            self.jobs.cancel(other)
+            self.jobs.start(lane, work, lambda pages: self._on_counted(engine, *pages))
 
     def _on_counted(self, engine: MemoryEngine, page: ExplorePage, everything: ExplorePage | None) -> None:
         if engine is not self._engine:
@@ -344,10 +362,22 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
-        self._say_stopped(page)
+        self.counted_items = page.total, page.truncated
         self._fit_columns()
         self._mark()
         self._reveal()
+        self._counts_all = self._counts_all and page.truncated and self.scan_limit < MAX_SCAN
+        if self._counts_all:
+            self.scan_limit = further(self.scan_limit)
+            self._count(known=True)
+            self._say_counting_all()
+        else:
+            self._say_stopped(page)
+
+    def _say_counting_all(self) -> None:
+        said = tr("Counting everything, {items} so far…", items=counted(self.counted_items[0], "item"))
+        self._note = ""
+        self.banner.show_note(said, tr("Cancel"), self.cancel_counting)
 
     def _say_stopped(self, page: ExplorePage) -> None:
         """Say where counting stopped, if it did: nodes that it did not reach have no row."""
@@ -363,6 +393,7 @@ class NamespacePanel(QWidget):
             self.banner.show_note(said)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._counts_all = False
         self._note = ""
         self.model.set_stale()
         self.banner.show_failure(error, self.refresh)

@@ -309,6 +309,11 @@ class Palette(QFrame):
         self._typing.stop()
         await self.jobs.aclose()
 
+    def cancel_asking(self) -> None:
+        """Offer what is known; what is typed next asks again."""
+        self.jobs.stop("ask")
+        self._has_asked = False
+
     # What fits
 
     def _show_fitting(self) -> None:

@@ -25,12 +25,13 @@ from explorer.engines import (
 )
 from explorer.options import Options
 from explorer.sample import ensure_sample
-from explorer.ui import text
+from explorer.ui import reads, text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import tr, tr_n
+from explorer.ui.job_list import Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 _SAMPLE_KEY = "sample"
 _SAVED_KEY = "saved:"
 _FILE_KEY = "file:"
+_TOLD_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ class Program:
             self.window.go(other.window.trail.current)
 
     async def open_sample(self, *, is_read_only: bool = False) -> None:
-        path = await ensure_sample(self._sample)
+        # Translators: the title of a job: the sample memory is written to a file.
+        making = Read(tr("Prepare the sample memory"), partial(self.jobs.cancel, "open"))
+        with self.window.job_list.if_slow(making):
+            path = await ensure_sample(self._sample)
         settings = EngineSettings(path=str(path), read_only=is_read_only or None)
         await self._open(Opened(_SAMPLE_KEY, tr("Sample memory"), "sqlite", settings))
 
@@ -133,7 +138,10 @@ class Program:
                 tr("There is no saved connection named {name}. Open Connections to see them.", name=text.inline(name))
             )
             return
-        found = await asyncio.to_thread(find_credential, saved, self.keys)
+        # Translators: the title of a job: the keyring may ask for a password first.
+        title = tr("Read the key of {name}", name=text.isolate(text.shown(name, 60)))
+        with self.window.job_list.if_slow(Read(title, partial(self.jobs.cancel, "open"))):
+            found = await asyncio.to_thread(find_credential, saved, self.keys)
         credential: EngineCredential = found.credential
         if found.ask_because is not None:
             dialog = KeyDialog(saved.name, found.ask_because, self.window)
@@ -154,7 +162,7 @@ class Program:
         # Translators: the title of a job: a file, or a connection, is being opened.
         opening = tr("Open {name}", name=text.isolate(text.shown(opened.name, 60)))
         try:
-            with self.window.job_list.if_slow(opening, partial(self.jobs.cancel, "open")):
+            with self.window.job_list.if_slow(Read(opening, partial(self.jobs.cancel, "open"))):
                 health = await engine.health()
         except BaseException:  # cancelled too: by the next choice, or by the end
             await self._close_engine(engine)
@@ -290,6 +298,7 @@ class Program:
         await self._load_saved()
         current = self._opened.key.removeprefix(_SAVED_KEY) if self._opened is not None else ""
         dialog = ConnectDialog(self.store, self.keys, self._saved, list_engines(), current, self.window)
+        self.window.job_list.watch(dialog.jobs, reads.of_connections(dialog))
         try:
             is_open_wanted = await ask(dialog)
         finally:
@@ -322,11 +331,13 @@ class Program:
 
     async def _may_end_jobs(self, yes: str, no: str) -> bool:
         jobs = self.window.job_list
-        running = len(jobs.holding)
-        if running and not await confirm(
+        titles = [job.title for job in jobs.holding]
+        n = len(titles)
+        left = tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file.")
+        if titles and not await confirm(
             self.window,
-            tr_n("{n} job is running", "{n} jobs are running", running, n=text.number(running)),
-            tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file."),
+            tr_n("{n} job is running", "{n} jobs are running", n, n=text.number(n)),
+            "\n".join([*_told(titles), "", left]),
             yes,
             no,
         ):
@@ -345,6 +356,15 @@ class Program:
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)
+
+
+def _told(titles: list[str]) -> list[str]:
+    """The jobs by their titles, a line each; of many the first, and how many more there are."""
+    more = len(titles) - _TOLD_MOST
+    if more <= 0:
+        return titles
+    # Translators: below a list of jobs
+    return [*titles[:_TOLD_MOST], tr_n("and {n} more", "and {n} more", more, n=text.number(more))]
 
 
 def _absolute(path: Path) -> Path:

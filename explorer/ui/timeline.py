@@ -38,6 +38,7 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
+from explorer.ui.scans import further
 from explorer.ui.text import at_least, counted, from_to, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
@@ -105,6 +106,7 @@ class TimelineView(QWidget):
         self._error = ""
         self._is_stale = False
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all = False  # goes on until everything is counted
         self._drag: Drag | None = None
         self._keyed: tuple[float, float] | None = None  # by keys that may go on
         self._end = End.START  # which the keys move
@@ -148,6 +150,7 @@ class TimelineView(QWidget):
         self._filter = MetaFilter()
         self._error, self._is_stale = "", False
         self.scan_limit = DEFAULT_SCAN
+        self._counts_all = False
         self._let_go()
         self._read()
 
@@ -158,6 +161,7 @@ class TimelineView(QWidget):
         self._let_go()
         if is_other:
             self.scan_limit = DEFAULT_SCAN
+            self._counts_all = False
             self._read()
         else:
             self._show_state()
@@ -170,6 +174,21 @@ class TimelineView(QWidget):
     def refresh(self) -> None:
         """Count again; the bars of before stay until then."""
         self._read()
+
+    @property
+    def counted_items(self) -> tuple[int, bool]:
+        """How many items were counted, and whether there are more."""
+        histogram = self._histogram
+        return (histogram.total, histogram.truncated) if histogram is not None else (0, True)
+
+    def cancel_counting(self) -> None:
+        """Stop counting; what was counted so far stays."""
+        self.jobs.stop()
+        self._counts_all = False
+        self.scan_limit = DEFAULT_SCAN
+        if self._histogram is None:
+            self._error = tr("Not counted over time. Counting was stopped.")
+        self._show_state(is_counted=True)
 
     async def aclose(self) -> None:
         """End what is running."""
@@ -189,7 +208,9 @@ class TimelineView(QWidget):
                 if engine is self._engine:
                     self._on_histogram(histogram)
 
-            self.jobs.start("histogram", engine.histogram(req), on_histogram)
+            lane, other = ("everything", "histogram") if self._counts_all else ("histogram", "everything")
+            self.jobs.cancel(other)
+            self.jobs.start(lane, engine.histogram(req), on_histogram)
         self._show_state()
 
     def _on_histogram(self, histogram: Histogram) -> None:
@@ -206,9 +227,15 @@ class TimelineView(QWidget):
         if moves and duration_ms and self.isVisible():
             self._bars.setDuration(duration_ms)
             self._bars.start()
-        self._show_state(is_counted=True)
+        self._counts_all = self._counts_all and histogram.truncated and self.scan_limit < MAX_SCAN
+        if self._counts_all:
+            self.scan_limit = further(self.scan_limit)
+            self._read()
+        else:
+            self._show_state(is_counted=True)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._counts_all = False
         self._let_go()
         self._is_stale = True
         if isinstance(error, Unsupported):
@@ -220,12 +247,11 @@ class TimelineView(QWidget):
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:
-        if self.jobs.is_running("histogram"):
-            self.jobs.cancel("histogram")  # what was counted so far stays
-            self.scan_limit = DEFAULT_SCAN
-            self._show_state(is_counted=True)
+        if self._counts_all:
+            self.cancel_counting()
         else:
-            self.scan_limit = MAX_SCAN
+            self._counts_all = True
+            self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
             self._read()
 
     # What there is to see
@@ -309,7 +335,7 @@ class TimelineView(QWidget):
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if can_choose else Qt.FocusPolicy.NoFocus)
-        running = self.scan_limit == MAX_SCAN and not is_counted and self.jobs.is_running("histogram")
+        running = self._counts_all and not is_counted
         truncated = histogram is not None and histogram.truncated
         self.count_all_button.setVisible(truncated and (running or self.scan_limit < MAX_SCAN))
         self.count_all_button.setText(tr("Stop counting") if running else tr("Count further"))

@@ -15,7 +15,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
-from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError
 from explorer.transfer import (
     BadLine,
     ExportProgress,
@@ -29,7 +29,8 @@ from explorer.transfer import (
 from explorer.ui import news, text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.i18n import tr, tr_n
-from explorer.ui.job_list import Job, State
+from explorer.ui.item_questions import count_of
+from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
@@ -163,16 +164,26 @@ class Transfers:
         return again
 
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
-        left_out = sum(count for _, count in await sandbox_roots(engine, filter))
+        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane))):
+            left_out = sum(count for _, count in await sandbox_roots(engine, filter))
+            total = await _total(engine, filter)
         path = await self._choose_target(tr("Export what the filter admits to a JSON Lines file"))
         if path is not None:
             export = partial(export_jsonl, engine, path, filter, overwrite=True)
-            await self._write(lane, engine, path, export, left_out)
+            await self._write(lane, engine, path, export, total, left_out)
 
     async def _export_selected(self, lane: str, engine: MemoryEngine) -> None:
         reach = self.window.trail.current.filter.reach
-        async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
-            ids = [hit.id async for hits in batches for hit in hits]  # before the question: what is selected now
+        selected = self.window.items.selected_count
+        ids: list[ItemId] = []  # before the question: what is selected now
+
+        def found() -> Progress:
+            return items_done(len(ids), None if selected.is_least else selected.n)
+
+        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane), found)):
+            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+                async for hits in batches:
+                    ids += [hit.id for hit in hits]
         path = await self._choose_target(
             tr_n(
                 "Export {n} selected item to a JSON Lines file",
@@ -183,7 +194,7 @@ class Transfers:
         )
         if path is not None:
             export = partial(export_named, engine, path, ids, reach, overwrite=True)
-            await self._write(lane, engine, path, export)
+            await self._write(lane, engine, path, export, len(ids))
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
@@ -209,13 +220,15 @@ class Transfers:
         engine: MemoryEngine,
         path: Path,
         export: Callable[[], AsyncGenerator[ExportProgress, None]],
+        total: int | None,
         left_out: int = 0,
     ) -> None:
+        """Run `export`, which is to bring `total` items, None where that is not known."""
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
         again = self._if_open(
-            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, left_out))
+            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out))
         )
         incomplete: list[str] = []
         done = ExportProgress()
@@ -223,7 +236,7 @@ class Transfers:
             async with contextlib.aclosing(export()) as steps:
                 async for done in steps:
                     incomplete += done.incomplete
-                    jobs.step(job, text.counted(done.written, "item"))
+                    jobs.step(job, *items_done(done.written, total))
         except BaseException as error:
             self._end_badly(job, error, tr("No file was written."), again)
             raise
@@ -251,6 +264,15 @@ class Transfers:
         else:
             self.window.error_banner.show_note(said, tr("Open folder"), partial(self._open_folder, path.parent))
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
+
+
+async def _total(engine: MemoryEngine, filter: MetaFilter) -> int | None:
+    """How many items there are to export, where the engine counts them all."""
+    try:
+        found = await count_of(engine, filter)
+    except TinyMemoryError:  # only how far the export is cannot be said
+        return None
+    return None if found.is_least else found.n
 
 
 def _imported(done: ImportProgress) -> str:

@@ -61,6 +61,7 @@ from explorer.ui.empty import EmptyState
 from explorer.ui.headline import headline
 from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import KIND_ICONS
+from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
@@ -139,6 +140,11 @@ class Writing:
     def words(self) -> str:
         """How much is there, of how much."""
         return self._words(min(self._written, self._total), self._total)
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, for the list of jobs."""
+        return self.words, min(self._written, self._total) / self._total if self._total else None
 
     def step(self) -> bool:
         """Take one step; False when there is none at hand."""
@@ -507,6 +513,16 @@ class ItemViewer(QWidget):
     def refresh(self) -> None:
         """Read the item again."""
         self._show(self._hit)
+
+    def cancel_reading(self) -> None:
+        """Stop what the pages wait for. What was read stays, and the rest can be asked for again."""
+        for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint"):
+            self.jobs.stop(lane)
+        if self._hit is None:
+            return
+        self._show_provisional()
+        self._show_foot()
+        self.banner.show_note(tr("Reading was stopped."), tr("Read again"), self.refresh)
 
     def set_search(self, words: Sequence[str]) -> None:
         """Mark these words where an item is read; one that is opened from now on is scrolled to the first of them."""
@@ -1104,11 +1120,20 @@ class ItemViewer(QWidget):
         if writing is None:
             return
         if self._can_stop:
-            self.jobs.cancel("rest")
-            self._show_foot()
-            return
+            self.cancel_rest()
+        else:
+            self._load_rest()
 
-        self._load_rest()
+    @property
+    def rest_progress(self) -> Progress:
+        """How much of the text of the chosen page is there."""
+        writing = self._writings.get(self.segments.choice)
+        return writing.progress if writing is not None else ("", None)
+
+    def cancel_rest(self) -> None:
+        """Load no more of the text; what is there stays."""
+        self.jobs.stop("rest")
+        self._show_foot()
 
     @property
     def _is_loading_rest(self) -> bool:

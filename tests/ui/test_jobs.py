@@ -14,7 +14,7 @@ from shiboken6 import delete
 
 from explorer.contract.errors import Unavailable
 from explorer.ui.ask import ask
-from explorer.ui.jobs import Jobs
+from explorer.ui.jobs import Jobs, Stopped
 
 Until = Callable[..., Awaitable[None]]
 
@@ -137,6 +137,19 @@ async def test_closing_leaves_no_task(owner: QWidget) -> None:
     assert not others()
     assert not jobs.is_busy
     assert got == []
+
+
+async def test_what_a_person_stops_ends_otherwise_than_what_became_needless(owner: QWidget, until: Until) -> None:
+    jobs, slow, ends = Jobs(owner), Slow(), []
+    jobs.ended.connect(lambda lane, error: ends.append((lane, type(error))))
+    for lane in ("a", "b", "c"):
+        jobs.start(lane, slow.answer(lane), lambda _: None)
+    jobs.stop("a")
+    jobs.cancel("b")
+    await until(lambda: len(ends) == 2)
+    jobs.stop()
+    await until(lambda: not jobs.is_busy)
+    assert ends == [("a", Stopped), ("b", asyncio.CancelledError), ("c", Stopped)]
 
 
 async def test_work_cancelled_before_its_first_step_is_closed(owner: QWidget) -> None:

@@ -403,7 +403,7 @@ async def test_capped_count_has_a_plus_and_is_counted_further(qtbot: QtBot, unti
         await until(lambda: not view.jobs.is_busy)
         assert button.isHidden()
         assert "+" not in view.words
-        assert [req.scan_limit for req in engine.requests("histogram")] == [DEFAULT_SCAN, MAX_SCAN, MAX_SCAN]
+        assert [req.scan_limit for req in engine.requests("histogram")] == [DEFAULT_SCAN, 20_000, MAX_SCAN, MAX_SCAN]
 
 
 async def test_engine_that_cannot_or_does_not_answer_is_one_line(qtbot: QtBot, until: Until) -> None:

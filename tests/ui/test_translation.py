@@ -51,6 +51,7 @@ NO_WORDS: dict[str, set[str]] = {
     "clock.py": {"Etc"},
     "i18n.py": {"English", "Deutsch"},  # what languages call themselves
     "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
+    "reads.py": {"open item"},
     "theme.py": {"Tag", "Fusion"},
     "transfers.py": {"JSON Lines (*.jsonl *.ndjson)"},
     "windows.py": {"see off "},

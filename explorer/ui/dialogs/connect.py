@@ -365,6 +365,7 @@ class ConnectDialog(QDialog):
         self.open_button.clicked.connect(self._on_open_button_clicked)
         self.remove_button.clicked.connect(self._on_remove_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.ended.connect(self._on_jobs_ended)
 
     # What is shown
 
@@ -569,7 +570,21 @@ class ConnectDialog(QDialog):
             self._on_edited("")
 
     def _on_test_button_clicked(self) -> None:
+        if self.jobs.is_running("test"):
+            self.stop_test()
+            return
+        self._result.show_words(tr("Testing the connection"), None)
+        self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
+
+    def stop_test(self) -> None:
+        """Ask the engine no further; nothing is said of it then."""
+        self.jobs.stop("test")
+        self._result.hide()
+
+    def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
+        if lane == "test":
+            self.test_button.setText(tr("Test"))
 
     def _on_open_button_clicked(self) -> None:
         self.jobs.start("save", self._save(), self._on_saved)

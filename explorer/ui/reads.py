@@ -1,0 +1,169 @@
+"""What a window does in the background: each lane by name, in words for the list of jobs.
+
+A lane stands here, or it is called `Working` there. None is never a job, and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from explorer.ui.i18n import tr
+from explorer.ui.job_list import Progress, Read
+from explorer.ui.text import counted, number
+
+if TYPE_CHECKING:
+    from explorer.ui.dialogs.connect import ConnectDialog
+    from explorer.ui.main_window import MainWindow
+
+Reads = Mapping[str, Read | None]
+
+
+def watch(window: MainWindow) -> None:
+    """Make jobs of what the window and its panels do by themselves, or are told to, once it takes long."""
+    owners = (
+        (window.jobs, of_window(window)),
+        (window.watch.jobs, of_watch()),
+        (window.palette_box.jobs, of_palette(window)),
+        (window.namespaces.jobs, of_namespaces(window)),
+        (window.facets.jobs, of_facets(window)),
+        (window.timeline.jobs, of_timeline(window)),
+        (window.items.jobs, of_items(window)),
+        (window.viewer.jobs, of_viewer(window)),
+    )
+    for jobs, reads in owners:
+        window.job_list.watch(jobs, reads)
+
+
+def of_window(window: MainWindow) -> Reads:
+    stored = tr("Looking whether the item is still stored")
+    return {
+        "open item": Read(stored, partial(window.jobs.stop, "open item")),
+        "health": None,  # asked by itself twice a minute, and told by the badge, whatever comes of it
+    }
+
+
+def of_watch() -> Reads:
+    return {"changes": None}  # asked by itself every two seconds: a job would come and go all the time
+
+
+def of_palette(window: MainWindow) -> Reads:
+    return {"ask": Read(tr("Reading more for the palette"), window.palette_box.cancel_asking)}
+
+
+def of_namespaces(window: MainWindow) -> Reads:
+    panel = window.namespaces
+
+    def nodes() -> Progress:
+        is_running = panel.jobs.is_running("counts")  # those that are there are of before
+        return "" if is_running else counted(len(panel.names()), "node"), None
+
+    def items() -> Progress:
+        return _scanned(window, *panel.counted_items)
+
+    return {
+        "counts": Read(tr("Counting the nodes"), panel.cancel_counting, nodes),
+        "everything": Read(tr("Counting everything at the nodes"), panel.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_facets(window: MainWindow) -> Reads:
+    panel = window.facets
+
+    def facets() -> Progress:
+        done, total = panel.counted_facets
+        # Of many that are counted at one go nothing is known before all are there.
+        return tr("{n} of {total} facets", n=number(done), total=number(total)), done / total if done else None
+
+    def items() -> Progress:
+        return _scanned(window, *panel.counted_items)
+
+    return {
+        "counts": Read(tr("Counting the facets"), panel.cancel_counting, facets),
+        "everything": Read(tr("Counting everything"), panel.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_timeline(window: MainWindow) -> Reads:
+    view = window.timeline
+
+    def once() -> Progress:
+        is_running = view.jobs.is_running("histogram")  # what is there is of before
+        return "" if is_running else counted(view.counted_items[0], "item", view.counted_items[1]), None
+
+    def items() -> Progress:
+        return _scanned(window, *view.counted_items)
+
+    return {
+        "histogram": Read(tr("Counting over time"), view.cancel_counting, once),
+        "everything": Read(tr("Counting everything over time"), view.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_items(window: MainWindow) -> Reads:
+    items = window.items
+
+    def cancel(lane: str) -> Callable[[], None]:
+        return partial(items.jobs.stop, lane)
+
+    def rows() -> Progress:
+        return items.loaded_label.text(), None
+
+    def so_far() -> Progress:
+        return items.count_label.text(), None
+
+    copied, written = (partial(items.copies.progress, lane) for lane in ("copy", "drag"))
+    lists = Read(tr("Reading the list"), items.cancel_reading, rows)
+    counting = Read(tr("Counting the items"), items.cancel_counting)
+    return {
+        "first": lists,
+        "rows": lists,
+        "page": lists,
+        "why": Read(tr("Looking why nothing is shown"), items.cancel_reading),
+        "count": counting,
+        "stored": counting,
+        "place": Read(tr("Looking for the row of an item"), cancel("place")),
+        "kinds": Read(tr("Reading the kinds of learnings"), cancel("kinds")),
+        "all": Read(tr("Counting all of the list"), items.cancel_counting, so_far, holds_window=True),
+        "copy": Read(tr("Copying items"), items.copies.cancel, copied, holds_window=True),
+        "drag": Read(tr("Writing a file to pull out"), cancel("drag"), written, holds_window=True),
+    }
+
+
+def of_viewer(window: MainWindow) -> Reads:
+    viewer = window.viewer
+    stop = viewer.cancel_reading
+
+    def rest() -> Progress:
+        return viewer.rest_progress
+
+    reading = Read(tr("Reading the item"), stop)
+    return {
+        "item": reading,
+        "parse": reading,
+        "first": reading,
+        "thread": Read(tr("Looking for the conversation"), stop),
+        "raw": Read(tr("Writing the item as JSON"), stop),
+        "why": Read(tr("Asking why it was found"), stop),
+        "fingerprint": Read(tr("Checking the id of the item"), stop),
+        "rest": Read(tr("Loading the rest of the item"), viewer.cancel_rest, rest),
+        "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.stop, "find")),
+        "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.stop, "copy"), holds_window=True),
+        "link": None,  # waits for a person
+    }
+
+
+def of_connections(dialog: ConnectDialog) -> Reads:
+    return {
+        "test": Read(tr("Testing the connection"), dialog.stop_test),
+        "save": Read(tr("Saving the connection"), None),  # half of it must not be written
+        "keyring": Read(tr("Looking for the keyring"), partial(dialog.jobs.stop, "keyring")),
+        "choose": None,  # waits for a person
+    }
+
+
+def _scanned(window: MainWindow, n: int, is_least: bool) -> Progress:
+    """Items that were counted so far, and their share of those in the list, where these are the same and known."""
+    total = window.items.known_total if window.trail.current.filter.is_empty() else None
+    return counted(n, "item", is_least), n / total if is_least and total and n < total else None
