@@ -157,9 +157,11 @@ def _window_condition(filter: MetaFilter, zone: tzinfo) -> Condition | None:
     after, before = filter.observed_after, filter.observed_before
     if after is not None and before is not None:
         if text.is_midnight(after, zone) and text.is_midnight(before, zone) and after < before:
-            days = text.from_to(text.day(after, zone), text.day_before(before, zone))
-            # Translators: after it stands a day, or "{first} to {last}"
-            return Condition(WINDOW, tr_in("both ends", "observed from"), days)
+            first, last = text.day(after, zone), text.day_before(before, zone)
+            if first == last:  # "from" would read as if there were no end
+                return Condition(WINDOW, tr("observed on"), first)
+            # Translators: after it stands "{first} to {last}"
+            return Condition(WINDOW, tr_in("both ends", "observed from"), text.from_to(first, last))
         times = tr("{first} to {last}", first=_moment(after, zone), last=_moment(before, zone))
         return Condition(WINDOW, tr_in("both ends", "observed from"), times)
     if after is not None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from explorer.ui.i18n import tr_in
 from explorer.ui.models.facet_model import FacetModel, Index
-from explorer.ui.models.facet_rows import CHOICES, PATHS, WORDS, Row, RowType, Section
+from explorer.ui.models.facet_rows import BARS, CHOICES, PATHS, WORDS, Row, RowType, Section
 from explorer.ui.rows import CHEVRON, check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneTree, mirrored
@@ -26,7 +26,6 @@ DOT = 6
 ARC = 12
 PIN = 12
 FIND_MARGIN = 4
-BARS = (*CHOICES, RowType.MISSING)  # what has one
 
 
 class FacetDelegate(QStyledItemDelegate):
@@ -40,7 +39,6 @@ class FacetDelegate(QStyledItemDelegate):
         self._box = 0
         self._sizes: dict[str, QSize] = {}  # a layout asks for every row
         self.progress = 1.0  # of the bars on their way to new counts
-        self.draws_bars_only = False
         self.turn_degrees: int | None = None  # of the arcs at the heads; None while none is shown
         theme().changed.connect(self._on_theme_changed)
 
@@ -81,16 +79,13 @@ class FacetDelegate(QStyledItemDelegate):
         """Where the names of values begin; of a node in a tree further in."""
         return BOX_LEFT + _step(row) + self._box_size + GAP
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint_row(self, painter: QPainter, full: QRect, index: Index) -> None:
+        """Draw what stands on the ground of the row at `index`, which is at `full`."""
         facet, row = self._model.facet_at(index), self._model.row_at(index)
         if facet is None:
             return
         section = self._model.section(facet)
-        full = self._tree.full_row(option.rect)
-        if self.draws_bars_only:
-            if row is not None and row.type in BARS:
-                self._paint_bar(painter, full, row)
-        elif row is None:
+        if row is None:
             self._paint_head(painter, full, section)
         elif row.type in CHOICES:
             self._paint_value(painter, full, section, row)
@@ -239,12 +234,18 @@ class FacetDelegate(QStyledItemDelegate):
         token = "barDim" if row.type is RowType.MISSING else "accent" if row.is_chosen else "bar"
         draw_bar(painter, self._bar(full, row), share, token)
 
-    def moving_bar(self, index: Index, place: QRect) -> QRect:
-        """Where the bar of the row at `place` is, an empty one where it does not move."""
+    def paint_bar(self, painter: QPainter, full: QRect, index: Index) -> None:
+        """Draw the bar alone, where the row has one."""
+        row = self._model.row_at(index)
+        if row is not None and row.type in BARS:
+            self._paint_bar(painter, full, row)
+
+    def moving_bar(self, index: Index, full: QRect) -> QRect:
+        """Where the bar of the row at `full` is, an empty one where it does not move."""
         row = self._model.row_at(index)
         if row is None or row.type not in BARS or row.share == row.share_before:
             return QRect()
-        return self._bar(self._tree.full_row(place), row)
+        return self._bar(full, row)
 
     def _paint_words(self, painter: QPainter, full: QRect, row: Row) -> None:
         words = self._part(full, self.name_left(row), full.width() - EDGE)

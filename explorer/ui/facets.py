@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, Qt, QTimer, QVariantAnimation, Signal
+from PySide6.QtCore import QAbstractAnimation, QModelIndex, QPoint, QRect, Qt, QTimer, QVariantAnimation, Signal
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -17,12 +17,12 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QRegion,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QMenu,
-    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -49,13 +49,14 @@ from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrow
 from explorer.ui.scans import further
 from explorer.ui.text import counted, label, number
 from explorer.ui.theme import theme
-from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
+from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 
 OPEN_FIRST = (Facet.KIND, Facet.TAG, Facet.SOURCE, Facet.AGENT)
 
 Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a value chosen or taken away
 
 BAR_MS = 160
+BAR_STEP = 0.2  # of the way, between two drawings
 QUICK_MS = 150  # an answer within this time is not announced
 TURN_MS = 40
 TURN_DEGREES = 18
@@ -93,32 +94,33 @@ class FacetTree(PaneTree):
         self.setModel(model)
         self.delegate = FacetDelegate(self, model)
         self.setItemDelegate(self.delegate)
-        self._strips = QRegion()  # that are to be repainted, while no row has moved since
+        # Not stretched by Qt, which narrows and widens the column at each layout, and then paints all a second time.
+        self.header().setStretchLastSection(False)
+        self._strips = QRegion()  # of bars that are to be repainted, while no row has moved since
+        self._draws_bars_only = False
 
     def update_bars(self) -> None:
         """Repaint the bars that are on their way, and nothing beside them: they are drawn many times a second."""
-        self._strips = self._moving_bars()
+        self._strips = QRegion()
+        for index, cell in self.rows_in(self.viewport().rect()):
+            self._strips += self.delegate.moving_bar(index, self.full_row(cell))
         self.viewport().update(self._strips)
 
-    def _moving_bars(self) -> QRegion:
-        strips = QRegion()
-        index, height = self.indexAt(QPoint(self.viewport().width() // 2, 0)), self.viewport().height()
-        while index.isValid() and (place := self.visualRect(index)).top() < height:
-            strips += self.delegate.moving_bar(index, place)
-            index = self.indexBelow(index)
-        return strips
-
     def paintEvent(self, event: QPaintEvent) -> None:
-        self.delegate.draws_bars_only = event.region().subtracted(self._strips).isEmpty()
+        self._draws_bars_only = event.region().subtracted(self._strips).isEmpty()
         super().paintEvent(event)
-        self.delegate.draws_bars_only = False
 
-    def draw_cells(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        # As the base does with one column, without its style's ground for the row: a third of the time.
-        self.delegate.paint(painter, option, index)
+    def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        if self._draws_bars_only:
+            self.delegate.paint_bar(painter, self.full_row(cell), index)
+            return
+        self.delegate.paint_row(painter, self.full_row(cell), index)
         if index.internalId() == 0:  # a head
-            branches = mirrored(self.full_row(option.rect), 0, self.indentation(), self)
-            self.drawBranches(painter, branches, index)
+            self.draw_chevron(painter, cell, index)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.header().resizeSection(0, self.viewport().width())
+        super().resizeEvent(event)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._strips = QRegion()
@@ -567,11 +569,15 @@ class FacetPanel(QWidget):
         )
         duration_ms = theme().animation_ms(BAR_MS)
         if moves and duration_ms and self.isVisible():
+            self.delegate.progress = 0.0
             self._bars.setDuration(duration_ms)
             self._bars.start()
 
     def _on_bars_value_changed(self, progress: float) -> None:
-        self.delegate.progress = progress if self._bars.state() == QAbstractAnimation.State.Running else 1.0
+        is_moving = self._bars.state() == QAbstractAnimation.State.Running and progress < 1.0
+        if is_moving and progress - self.delegate.progress < BAR_STEP:
+            return
+        self.delegate.progress = progress if is_moving else 1.0
         self.tree.update_bars()
 
     # Order: nothing moves under the pointer

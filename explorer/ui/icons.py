@@ -15,7 +15,7 @@ from explorer.paths import resource
 from explorer.ui.theme import theme
 
 SMALL = 12  # chevrons and closing crosses lose their margin at this size, and keep nearly all of their line width
-SIZES = ((16, 1.0), (16, 2.0), (16, 3.0))  # what a QIcon of ours holds: one logical size, three pixel ratios
+SIZE = 16  # of a QIcon of ours, at the pixel ratio of each screen
 
 
 @functools.cache
@@ -39,8 +39,9 @@ def colored_svg(name: str, color: QColor) -> str:
 
 
 @functools.cache
-def _render(name: str, color: str, size: int, dpr: float) -> QPixmap:
-    drawing = colored_svg(name, QColor(color))
+def _drawing(name: str, size: int, dpr: float) -> QPixmap:
+    """An icon in black: to draw it costs many times what it costs to give it another colour."""
+    drawing = colored_svg(name, QColor("black"))
     is_small = size == SMALL and (name.startswith("chevron-") or name == "close")
     if is_small:
         drawing = drawing.replace('stroke-width="1.5"', 'stroke-width="1.25"')
@@ -53,6 +54,16 @@ def _render(name: str, color: str, size: int, dpr: float) -> QPixmap:
     painter = QPainter(drawn)
     renderer.render(painter, QRectF(0, 0, side, side))
     painter.end()
+    return drawn
+
+
+@functools.cache
+def _render(name: str, color: str, size: int, dpr: float) -> QPixmap:
+    drawn = _drawing(name, size, dpr).copy()
+    painter = QPainter(drawn)
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
+    painter.fillRect(drawn.rect(), QColor(color))
+    painter.end()
     drawn.setDevicePixelRatio(dpr)
     return drawn
 
@@ -64,6 +75,11 @@ def pixmap(name: str, color_token: str = "text2", size: int = 16, dpr: float = 1
 
 def icon(name: str, color_token: str = "text2") -> QIcon:
     """An icon with its disabled, active and chosen variants, in the colours of now; see `keep`."""
+    return _icon(name, color_token, theme().color_generation)
+
+
+@functools.lru_cache(maxsize=128)
+def _icon(name: str, color_token: str, color_generation: int) -> QIcon:
     active = "text" if color_token == "text2" else color_token
     variants = (
         (QIcon.Mode.Normal, QIcon.State.Off, color_token),
@@ -76,8 +92,8 @@ def icon(name: str, color_token: str = "text2") -> QIcon:
     )
     made = QIcon()
     for mode, state, token in variants:
-        for size, dpr in SIZES:
-            made.addPixmap(pixmap(name, token, size, dpr), mode, state)
+        for dpr in theme().pixel_ratios:
+            made.addPixmap(pixmap(name, token, SIZE, dpr), mode, state)
     return made
 
 

@@ -19,7 +19,7 @@ from explorer.ui.rows import draw_focus_ring
 
 
 class ItemHead(QHeaderView):
-    """Only what can be sorted by answers to the pointer; the others tell why not in their tooltips.
+    """Only what can be sorted by answers to the pointer; the others are greyed and tell why in their tooltips.
 
     With the focus, the arrow keys go from column to column; with Shift they size the column, with Ctrl they move it.
     """
@@ -57,8 +57,11 @@ class ItemHead(QHeaderView):
 
     def initStyleOptionForIndex(self, option: QStyleOptionHeader, logicalIndex: int) -> None:
         super().initStyleOptionForIndex(option, logicalIndex)
-        if not self.can_sort(logicalIndex):
+        model = self.model()
+        if isinstance(model, ItemModel) and not model.can_sort(Column(logicalIndex)):
             option.state &= ~(QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Sunken)
+            if model.sorted_by != logicalIndex:
+                option.state &= ~QStyle.StateFlag.State_Enabled
 
     def _on_self_section_clicked(self, section: int) -> None:
         if self.can_sort(section):

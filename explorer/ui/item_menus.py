@@ -31,6 +31,8 @@ _NEVER_BY = {
     Column.TEXT: mark("By text"),
     Column.TAGS: mark("By tags"),
     Column.CONFIDENCE: mark("By confidence"),
+    # Translators: an order of the list: by how well each hit fits a search
+    Column.SCORE: mark("By score"),
     Column.LENGTH: mark("By length"),
 }
 """What no engine sorts by."""

@@ -9,26 +9,32 @@ from PySide6.QtCore import (
     QEvent,
     QItemSelection,
     QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
     QRect,
-    QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QRegion,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
     QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
 
-from explorer.contract import ItemKind
+from explorer.contract import Hit, ItemKind
 from explorer.ui.empty import SKELETON_ROWS
 from explorer.ui.i18n import tr
 from explorer.ui.item_head import ItemHead
@@ -36,8 +42,6 @@ from explorer.ui.models.item_model import DOWN, NUMBERS, Column, ItemModel, head
 from explorer.ui.rows import draw_bar, draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
 from explorer.ui.text import date_in_full, day_and_time, number, shown, word
 from explorer.ui.theme import theme
-
-Index = QModelIndex | QPersistentModelIndex
 
 PAD = 8  # of a cell, at both sides; the head's sections have the same
 GAP = 10  # between a title and the text after it, and before a pill
@@ -47,7 +51,6 @@ KIND_ICONS = {
     ItemKind.CONVERSATION: "conversation",
     ItemKind.LEARNING: "learning",
 }
-_COLUMNS = tuple(Column)
 _ICON = 16
 BAR, BAR_UP = 2, 4  # a score's bar, and how far above the row's end it stands
 ICON_AT = 14  # of a kind's icon, from the row's leading edge
@@ -93,7 +96,7 @@ class ItemView(QTableView):
         self.setDragEnabled(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.setItemDelegate(ItemDelegate(self))
+        self._rows = RowPainter(self)
         rows = self.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -284,6 +287,13 @@ class ItemView(QTableView):
         last = self.rowAt(self.viewport().height() - 1)
         return range(first, (last if last >= 0 else model.rowCount() - 1) + 1)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        model = self.model()
+        if isinstance(model, ItemModel):
+            painter = QPainter(self.viewport())
+            self._rows.paint(painter, event.region(), model)
+            painter.end()
+
     # Keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -374,43 +384,70 @@ class ItemView(QTableView):
         self._hovered = row
 
 
-class ItemDelegate(QStyledItemDelegate):
-    """Draws one cell: the row's ground, then the cell's text. Everything is plain text on one line."""
+class RowPainter:
+    """Draws the rows of the view: a row's ground, then its cells. Everything is plain text on one line.
+
+    Not a delegate, which Qt asks for each cell by itself: that takes as long again as the drawing.
+    """
 
     def __init__(self, view: ItemView) -> None:
-        super().__init__(view)
         self._view = view
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(40, theme().row_height("row"))
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        model = index.model()
-        if not isinstance(model, ItemModel):
+    def paint(self, painter: QPainter, region: QRegion, model: ItemModel) -> None:
+        """Draw what is in `region` of the viewport."""
+        view, head, area = self._view, self._view.head, region.boundingRect()
+        first, last = view.rowAt(area.top()), view.rowAt(area.bottom())
+        if first < 0:
             return
-        selected = self._view.selectionModel().isSelected(index)  # the option's state takes ten times as long to read
-        has_focus = self._view.hasFocus()
-        self._draw_ground(painter, option.rect, index, selected, has_focus)
-        column = _COLUMNS[index.column()]
-        focused = selected and has_focus
+        shown_columns = view.shown_columns()
+        places = [(column, head.sectionViewportPosition(column), head.sectionSize(column)) for column in shown_columns]
+        left = min((start for _, start, _ in places), default=0)
+        right = max((start + width for _, start, width in places), default=0)
+        places = [one for one in places if one[1] <= area.right() and one[1] + one[2] > area.left()]
+        selection, has_focus = view.selectionModel(), view.hasFocus()
+        current = view.currentIndex().row() if has_focus else -1
+        top = view.rowViewportPosition(first)
+        for row in range(first, (last if last >= 0 else model.rowCount() - 1) + 1):
+            height = view.rowHeight(row)
+            ground = QRect(left, top, right - left, height)
+            top += height
+            if not region.intersects(ground):
+                continue
+            selected = selection.isSelected(model.index(row, 0))
+            self._draw_ground(painter, ground, row, selected, has_focus, row == current)
+            hit = model.held(row)
+            focused = selected and has_focus
+            for column, start, width in places:
+                cell = QRect(start + PAD, ground.top(), width - 2 * PAD, height)
+                if hit is None:
+                    self._draw_blank(painter, cell, model, row, column, "raised" if selected else "idle")
+                else:
+                    self._draw_cell(painter, cell, model, row, column, hit, selected, focused)
+
+    def _draw_cell(
+        self,
+        painter: QPainter,
+        cell: QRect,
+        model: ItemModel,
+        row: int,
+        column: Column,
+        hit: Hit,
+        selected: bool,
+        focused: bool,
+    ) -> None:
         main = "softText" if focused else "text3" if model.is_stale else "text"
         aside = "softText" if focused else "text3" if model.is_stale else "text2"
-        cell = option.rect.adjusted(PAD, 0, -PAD, 0)
-        hit = model.held(index.row())
-        if hit is None:
-            self._draw_blank(painter, cell, model, index.row(), column, "raised" if selected else "idle")
-            return
         match column:
             case Column.KIND:
                 token = "accent" if focused else aside
-                room = QRect(option.rect.left(), option.rect.top(), 2 * ICON_AT + _ICON, option.rect.height())
+                room = QRect(cell.left() - PAD, cell.top(), 2 * ICON_AT + _ICON, cell.height())
                 if self._view.isRightToLeft():
-                    room.moveRight(option.rect.right())
+                    room.moveRight(cell.right() + PAD)
                 draw_icon(painter, room, KIND_ICONS[hit.kind], token)
             case Column.TEXT:
-                self._draw_line(painter, cell, model, index.row(), selected, main)
+                self._draw_line(painter, cell, model, row, selected, main)
             case Column.NODE:
-                node = model.data(index, Qt.ItemDataRole.DisplayRole)
+                node = model.cell(hit, column)
                 if text_width(node) > cell.width():
                     node = node.partition(":")[2] or node  # the kind of node goes before any of its name
                 draw_text(painter, cell, node, "body", aside)
@@ -418,10 +455,9 @@ class ItemDelegate(QStyledItemDelegate):
                 if column is Column.OBSERVED and hit.meta.observed_at is None and not focused:
                     aside = "text3"
                 side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
-                text = model.data(index, Qt.ItemDataRole.DisplayRole)
-                draw_text(painter, cell, text, "body", aside, side)
+                draw_text(painter, cell, model.cell(hit, column), "body", aside, side)
                 if column is Column.SCORE and model.top_score > 0:
-                    bar = QRect(cell.left(), option.rect.bottom() - BAR_UP, cell.width(), BAR)
+                    bar = QRect(cell.left(), cell.bottom() - BAR_UP, cell.width(), BAR)
                     draw_bar(painter, bar, max(0.0, hit.score) / model.top_score, track_token=None)
 
     def _draw_blank(
@@ -438,31 +474,21 @@ class ItemDelegate(QStyledItemDelegate):
         bar = QRect(cell.left(), cell.center().y() - 4, round(cell.width() * share), 9)
         fill_round(painter, QStyle.visualRect(self._view.layoutDirection(), cell, bar), 3, ground)
 
-    def _draw_ground(self, painter: QPainter, rect: QRect, index: Index, selected: bool, focused: bool) -> None:
+    def _draw_ground(
+        self, painter: QPainter, ground: QRect, row: int, selected: bool, has_focus: bool, is_current: bool
+    ) -> None:
         colors = theme()
-        view = self._view
         if selected:
-            painter.fillRect(rect, colors.color("soft" if focused else "idle"))
-        elif index.row() == view.hovered:
-            painter.fillRect(rect, colors.color("hover"))
-        painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), colors.color("hover"))
-        leading = rect.right() + 1 - EDGE if view.isRightToLeft() else rect.left()
-        if selected and index.column() == view.shown_columns()[0]:
-            painter.fillRect(
-                QRect(leading, rect.top(), EDGE, rect.height()), colors.color("accent" if focused else "edge")
-            )
-        if focused and not selected and index.row() == view.currentIndex().row():
-            self._draw_ring(painter, rect, index)
-
-    def _draw_ring(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """The current row's ring, a part per cell."""
-        shown_columns = self._view.shown_columns()
-        accent = theme().color("accent")
-        painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 2), accent)
-        painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 2), accent)
-        for column, at in ((shown_columns[0], rect.left()), (shown_columns[-1], rect.right() - 1)):
-            if index.column() == column:
-                painter.fillRect(QRect(at, rect.top(), 2, rect.height()), accent)
+            painter.fillRect(ground, colors.color("soft" if has_focus else "idle"))
+        elif row == self._view.hovered:
+            painter.fillRect(ground, colors.color("hover"))
+        painter.fillRect(QRect(ground.left(), ground.bottom(), ground.width(), 1), colors.color("hover"))
+        if selected:
+            leading = ground.right() + 1 - EDGE if self._view.isRightToLeft() else ground.left()
+            edge = QRect(leading, ground.top(), EDGE, ground.height())
+            painter.fillRect(edge, colors.color("accent" if has_focus else "edge"))
+        elif is_current:
+            _draw_ring(painter, ground, colors.color("accent"))
 
     def _draw_line(
         self, painter: QPainter, cell: QRect, model: ItemModel, row: int, selected: bool, token: str
@@ -491,6 +517,16 @@ class ItemDelegate(QStyledItemDelegate):
 
     def _after(self, cell: QRect, width: int) -> QRect:
         return cell.adjusted(0, 0, -width, 0) if self._view.isRightToLeft() else cell.adjusted(width, 0, 0, 0)
+
+
+def _draw_ring(painter: QPainter, rect: QRect, color: QColor) -> None:
+    for side in (
+        QRect(rect.left(), rect.top(), rect.width(), 2),
+        QRect(rect.left(), rect.bottom() - 1, rect.width(), 2),
+        QRect(rect.left(), rect.top(), 2, rect.height()),
+        QRect(rect.right() - 1, rect.top(), 2, rect.height()),
+    ):
+        painter.fillRect(side, color)
 
 
 def _scaled(width: int) -> int:

@@ -82,6 +82,7 @@ LIST_PAGE = 200
 FETCH_PAGE = 50
 COUNT_PAGE = 1_000
 MAX_KEPT_SELECTED = 500
+MAX_HITS_SELECTED = 1_000  # of a search, which are loaded to be selected
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
 MAX_FORGOTTEN = 3  # listings in a row, before the engine is not asked by itself any more
 KINDS_AFTER_MS = 60  # scrolling has come to rest
@@ -174,6 +175,7 @@ class ItemList(QWidget):
         self._order = ListOrder()
         self._notes: tuple[str, ...] = ()
         self._is_all_selected = False
+        self._wants_all_hits = False  # of a search: they are being loaded, and selected as they come
         self._is_replacing = False  # rows or selection change, and not by the person
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
@@ -531,13 +533,22 @@ class ItemList(QWidget):
         return Count(sum(map(len, self._selected_rows())))
 
     def select_all(self) -> None:
-        """Select all that the filter admits, not loaded ones too; of a search, the hits that are loaded."""
+        """Select all that the filter admits, not loaded ones too; the hits of a search are loaded, up to a limit."""
         ask = self._shown_ask
         self._is_replacing = True
         self.view.selectAll()
         self._is_replacing = False
         self._is_all_selected = ask is not None and not ask.is_search and self.model.rowCount() > 0
+        self._wants_all_hits = ask is not None and ask.is_search
+        self._load_hits()
         self._show_selected()
+
+    def _load_hits(self) -> None:
+        """Load the next hits of a search where all are to be selected; they end at the limit, if there are so many."""
+        may_load = self.model.has_more and not self.model.can_go_on and self.model.rowCount() < MAX_HITS_SELECTED
+        self._wants_all_hits &= may_load
+        if self._wants_all_hits:
+            self.model.retry()
 
     def current_hit(self) -> Hit | None:
         """The item of the current row."""
@@ -578,6 +589,8 @@ class ItemList(QWidget):
         for lane in ("page", "rows"):
             self.jobs.stop(lane)
         self.model.fail()
+        self._wants_all_hits = False
+        self._show_selected()
         self.busy_line.set_busy(False)
         self._stopped_at = self.view.verticalScrollBar().value()
         said = tr("Reading was stopped; it goes on when you scroll.")
@@ -704,7 +717,7 @@ class ItemList(QWidget):
             self._total = None if self._counting else self._total
         self._shown_ask = self._ask
         self._read_at = datetime.now(self._zone)
-        self._has_rows_failed = self._waits_for_current = self._is_all_selected = False
+        self._has_rows_failed = self._waits_for_current = self._is_all_selected = self._wants_all_hits = False
         self._stopped_at = None
         self._is_replacing = True  # the rows being replaced is no choice of the person's
         if isinstance(page, Span):
@@ -726,6 +739,7 @@ class ItemList(QWidget):
         self._restore_current(had_current)
         self._tell_whether_current_left()
         self._select_ids(selected)
+        self.view.executeDelayedItemsLayout()  # else the first painting lays out, and asks for another
         self.view.verticalScrollBar().setValue(goes_to.scrolled if goes_to is not None else 0)
         self._is_replacing = False
         if was_all:
@@ -835,8 +849,9 @@ class ItemList(QWidget):
                 self._notes = page.notes or self._notes
                 first = self.model.rowCount()
                 self.model.append(page)
-                if self._is_all_selected:
+                if self._is_all_selected or self._wants_all_hits:
                     self._select_from(first)
+                self._load_hits()
                 self._after_page()
                 self._tell_whether_current_left()
 
@@ -951,6 +966,8 @@ class ItemList(QWidget):
             again = self.model.retry if lane == "page" else self._retry_rows
             if lane == "page":
                 self.model.fail()
+                self._wants_all_hits = False
+                self._show_selected()
             self._has_rows_failed = lane == "rows"
             if not isinstance(error, Unauthorized):
                 retry = again if may_pass(error) else None
@@ -1264,13 +1281,21 @@ class ItemList(QWidget):
         is_search = self._shown_ask is None or self._shown_ask.is_search
         settled = self._settled_count()
         self._is_all_selected = not is_search and n > 1 and settled == Count(n)
+        self._wants_all_hits = False
         self._show_selected()
 
     def _show_selected(self) -> None:
         """The foot's words on what is selected, and the way to all that match."""
         count, settled = self.selected_count, self._settled_count()
-        if self._is_all_selected:
+        is_search = self._shown_ask is None or self._shown_ask.is_search
+        rows = self.model.rowCount()
+        has_all_rows = is_search and count.n > 1 and count.n == rows
+        if self._is_all_selected or (has_all_rows and settled == count):
             words = tr("{n} selected, all that match", n=count)
+        elif self._wants_all_hits:
+            words = tr("{n} selected, more are being loaded", n=count)
+        elif has_all_rows and settled is not None:
+            words = tr("{n} selected of {found} found", n=count, found=settled)
         else:
             words = tr("{n} selected", n=count) if count != NONE else ""
         self.selected_label.setText(words)
@@ -1278,11 +1303,10 @@ class ItemList(QWidget):
         for action in (self.export_action, *self.copies.actions.values()):
             allow(action, tr("Nothing is selected") if count == NONE else "")
         allow(self.select_all_action, "" if self.model.rowCount() else tr("There are no items"))
-        is_search = self._shown_ask is None or self._shown_ask.is_search
         self.select_all_button.setText(tr("Select all {n}", n=settled) if settled is not None else tr("Select all"))
-        self.select_all_button.setVisible(
-            count != NONE and settled not in (None, count) and not is_search and not self._is_all_selected
-        )
+        is_limit = has_all_rows and (rows >= MAX_HITS_SELECTED or self.model.can_go_on)
+        is_done = self._is_all_selected or self._wants_all_hits or is_limit
+        self.select_all_button.setVisible(count != NONE and settled not in (None, count) and not is_done)
         if not self.jobs.is_running("copy"):
             self._on_copies_said("")
 

@@ -80,13 +80,21 @@ class JobsView(QDialog):
         resize_to_design(self, 600, 400)
         self.clear_button.clicked.connect(jobs.clear_finished)
         self.close_button.clicked.connect(self.close)
-        jobs.changed.connect(self._show_jobs)
-        self._show_jobs()
+        jobs.changed.connect(self._on_jobs_changed)
         self.close_button.setFocus()
 
     def row(self, job: Job) -> JobRow:
         """The row of a job; KeyError where it was cleared."""
         return self._rows[job]
+
+    def setVisible(self, visible: bool) -> None:
+        if visible:
+            self._show_jobs()
+        super().setVisible(visible)
+
+    def _on_jobs_changed(self) -> None:
+        if self.isVisible():  # each read that takes long is a job: most are never looked at
+            self._show_jobs()
 
     def _show_jobs(self) -> None:
         jobs = self._jobs.jobs

@@ -134,12 +134,11 @@ class MainWindow(QMainWindow):
         self.viewer = ItemViewer(zone=self._zone)
         self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
         self.watch = Watch(self)
-        offered = Commands(self)
-        self.palette_box = Palette(self, offered.gather, offered.ask, offered.made_of, offered.beyond)
-        self.jobs_view = JobsView(self.job_list, self._zone, self)
+        self._palette_box: Palette | None = None
+        self._jobs_view: JobsView | None = None
 
         # What is chosen in the palette is done where the keyboard was.
-        self.docks = Docks(self, partial(_holds, self.palette_box))
+        self.docks = Docks(self, self._is_in_palette)
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
         self._dock_moved.setInterval(0)  # the tab bars are there once Qt has laid out
@@ -427,8 +426,7 @@ class MainWindow(QMainWindow):
         self.next_pane_action.triggered.connect(partial(self._go_to_pane, 1))
         self.quit_action.triggered.connect(self.quit_wanted)
         self.previous_pane_action.triggered.connect(partial(self._go_to_pane, -1))
-        self.palette_action.triggered.connect(self.palette_box.open)
-        self.palette_box.failed.connect(self.show_exception)
+        self.palette_action.triggered.connect(lambda: self.palette_box.open())
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.jobs_button.clicked.connect(self.show_jobs)
@@ -609,16 +607,17 @@ class MainWindow(QMainWindow):
         allow(self.clear_action, "" if view != View() else tr("There is no condition"))
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
-        self.namespaces.show_filter(view.filter)
+        # An engine may answer one question after the other: the facets and the list are waited for.
         self.facets.show_filter(view.filter)
-        self.timeline.show_filter(view.filter)
         found = self._show_chips()
         mode = view.mode if view.query else None
-        for panel in (self.namespaces, self.facets, self.timeline):
-            panel.set_search(bool(view.query))
         self.viewer.set_search(view.query.split())
         self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found)
+        self.namespaces.show_filter(view.filter)
+        self.timeline.show_filter(view.filter)
+        for panel in (self.namespaces, self.facets, self.timeline):
+            panel.set_search(bool(view.query))
 
     def _tell_question(self) -> None:
         view = self.trail.current
@@ -813,6 +812,23 @@ class MainWindow(QMainWindow):
         """An error that no panel took up, as a sentence; its traceback is among the details."""
         self.show_error(news.sentence(error), news.details(error))
 
+    @property
+    def palette_box(self) -> Palette:
+        """The command palette, made when it is first asked for."""
+        if self._palette_box is None:
+            offered = Commands(self)
+            self._palette_box = Palette(self, offered.gather, offered.ask, offered.made_of, offered.beyond)
+            self._palette_box.failed.connect(self.show_exception)
+            self.job_list.watch(self._palette_box.jobs, reads.of_palette(self._palette_box))
+        return self._palette_box
+
+    @property
+    def jobs_view(self) -> JobsView:
+        """The list of jobs, made when it is first looked at."""
+        if self._jobs_view is None:
+            self._jobs_view = JobsView(self.job_list, self._zone, self)
+        return self._jobs_view
+
     def show_jobs(self) -> None:
         """The list of jobs, beside the window."""
         self.jobs_view.show()
@@ -931,6 +947,9 @@ class MainWindow(QMainWindow):
             dock.show()
         self.place_docks()
 
+    def _is_in_palette(self, widget: QWidget) -> bool:
+        return self._palette_box is not None and _holds(self._palette_box, widget)
+
     def _on_docks_arranged(self) -> None:
         self._has_own_layout = True
 
@@ -942,7 +961,8 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.connection_box.set_compact(self.width() < _COMPACT_BELOW_PX)
         self._fold_labels()
-        self.palette_box.place()
+        if self._palette_box is not None:
+            self._palette_box.place()
         if not self._has_own_layout and _columns_of(event.oldSize().width()) != _columns_of(self.width()):
             self.place_docks()
 
@@ -973,14 +993,16 @@ class MainWindow(QMainWindow):
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())
-        self.jobs_view.hide()
+        if self._jobs_view is not None:
+            self._jobs_view.hide()
         self.hide()
 
     async def aclose(self) -> None:
         """End every task of the window and of its panels; the engine stays the caller's."""
         self._health_timer.stop()
         self.leave()
-        await self.palette_box.aclose()
+        if self._palette_box is not None:
+            await self._palette_box.aclose()
         await self.watch.aclose()
         for panel in self._panels:
             await panel.aclose()

@@ -124,35 +124,34 @@ class NamespaceDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, theme().row_height("treeRow"))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        node = self._model.node_at(index)
+    def paint_row(self, painter: QPainter, cell: QRect, index: Index) -> None:
+        """Draw the row at `index`, whose first cell is at `cell`."""
+        node, tree = self._model.node_at(index), self._tree
         if node is None:
             return
         is_chosen = node.namespace == self._model.chosen
         is_dim = self._model.is_counted and not node.here and not node.all and not is_chosen
-        if index.column() == Column.NODE:
-            self._paint_node(painter, option.rect, node, is_chosen, is_dim)
-            return
-        role = "strong" if is_chosen else "body"
-        if index.column() == Column.ALL and node.is_sandbox:
-            # Wider than a number: it begins before its column, and ends past the numbers to keep off those before.
-            row = self._tree.full_row(option.rect)
-            draw_pill(painter, mirrored(row, 0, row.width() - GAP, self._tree), tr(SANDBOX), dashed=True)
-            return
-        stale = self._model.is_stale
-        if index.column() == Column.HERE:
-            said, token = self._model.count_text(node.here), "text2"
-        else:
-            said, token = self._model.all_text(node), "text2" if node.children else "text3"
-        draw_text(
-            painter,
-            self._inside(option.rect),
-            said,
-            role,
-            "text3" if is_dim or stale else "text" if is_chosen else token,
-            Qt.AlignmentFlag.AlignRight,
-            Qt.TextElideMode.ElideNone,
-        )
+        self._paint_node(painter, cell, node, is_chosen, is_dim)
+        for column in (Column.HERE, Column.ALL):
+            place = QRect(tree.columnViewportPosition(column), cell.y(), tree.columnWidth(column), cell.height())
+            if column == Column.ALL and node.is_sandbox:
+                # Wider than a number: it begins before its column, and ends past the numbers to keep off those before.
+                row = tree.full_row(cell)
+                draw_pill(painter, mirrored(row, 0, row.width() - GAP, tree), tr(SANDBOX), dashed=True)
+                continue
+            if column == Column.HERE:
+                said, token = self._model.count_text(node.here), "text2"
+            else:
+                said, token = self._model.all_text(node), "text2" if node.children else "text3"
+            draw_text(
+                painter,
+                self._inside(place),
+                said,
+                "strong" if is_chosen else "body",
+                "text3" if is_dim or self._model.is_stale else "text" if is_chosen else token,
+                Qt.AlignmentFlag.AlignRight,
+                Qt.TextElideMode.ElideNone,
+            )
 
     def _inside(self, cell: QRect) -> QRect:
         """A number's cell without the room at its end; what is wider than the cell runs over its start."""
@@ -177,6 +176,20 @@ class NamespaceDelegate(QStyledItemDelegate):
 
     def _part(self, cell: QRect, left: int, width: int) -> QRect:
         return mirrored(cell, left, width, self._tree)
+
+
+class NamespaceTree(PaneTree):
+    """The tree of nodes, with their two numbers."""
+
+    def __init__(self, model: NamespaceModel) -> None:
+        super().__init__()
+        self.setModel(model)
+        self.delegate = NamespaceDelegate(self, model)
+        self.setItemDelegate(self.delegate)
+
+    def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        super().draw_cells(painter, cell, index)
+        self.delegate.paint_row(painter, cell, index)
 
 
 class ReachBox(QComboBox):
@@ -239,21 +252,19 @@ class NamespacePanel(QWidget):
         self.head.add(self.reach_box)
 
         self.model = NamespaceModel(self)
-        self.tree = PaneTree()
+        self.tree = NamespaceTree(self.model)
+        self.delegate = self.tree.delegate
         self.tree.setObjectName("namespaceTree")
         self.tree.setAccessibleName(tr("Namespaces"))
         self.tree.setIndentation(INDENT)
         self.tree.setUniformRowHeights(True)
         # The arrows move the current row only; what is selected is what the filter names.
         self.tree.setSelectionMode(PaneTree.SelectionMode.NoSelection)
-        self.tree.setModel(self.model)
         columns = MicroHead(self.tree)
         self.tree.setHeader(columns)
         columns.setSectionResizeMode(Column.NODE, QHeaderView.ResizeMode.Stretch)
         columns.setSectionResizeMode(Column.HERE, QHeaderView.ResizeMode.Fixed)
         columns.setSectionResizeMode(Column.ALL, QHeaderView.ResizeMode.Fixed)
-        self.delegate = NamespaceDelegate(self.tree, self.model)
-        self.tree.setItemDelegate(self.delegate)
         columns.sectionResized.connect(self.delegate.forget_widths)
         self._fit_columns()
         self.banner = PaneBanner()
@@ -498,10 +509,13 @@ class NamespacePanel(QWidget):
         everywhere = max((node.all for node in nodes), default=0)
         pill = pill_width(tr(SANDBOX)) - EDGE if any(node.is_sandbox for node in nodes) else 0
         head = self.tree.header()
+        head.blockSignals(True)  # the tree would paint all a second time, some time after it was told
         for column, largest, least in ((Column.HERE, here, NUMBER_WIDTH), (Column.ALL, everywhere, pill)):
             head_width = text_width(self.model.headerData(column, Qt.Orientation.Horizontal), "micro") + GAP
             width = max(NUMBER_WIDTH, least, head_width, text_width(self.model.count_text(largest), "strong") + GAP)
             head.resizeSection(column, width + EDGE)
+        head.blockSignals(False)
+        self.tree.viewport().update()
         self.delegate.forget_widths()
 
     def _on_theme_changed(self) -> None:

@@ -16,6 +16,7 @@ from explorer.ui.text import counted, number
 if TYPE_CHECKING:
     from explorer.ui.dialogs.connect import ConnectDialog
     from explorer.ui.main_window import MainWindow
+    from explorer.ui.palette import Palette
 
 Reads = Mapping[str, Read | None]
 
@@ -25,7 +26,6 @@ def watch(window: MainWindow) -> None:
     owners = (
         (window.jobs, of_window(window)),
         (window.watch.jobs, of_watch()),
-        (window.palette_box.jobs, of_palette(window)),
         (window.namespaces.jobs, of_namespaces(window)),
         (window.facets.jobs, of_facets(window)),
         (window.timeline.jobs, of_timeline(window)),
@@ -48,8 +48,9 @@ def of_watch() -> Reads:
     return {"changes": None}  # asked by itself every two seconds: a job would come and go all the time
 
 
-def of_palette(window: MainWindow) -> Reads:
-    return {"ask": Read(tr("Reading more for the palette"), window.palette_box.cancel_asking)}
+def of_palette(palette: Palette) -> Reads:
+    """The window watches them once it has made its palette."""
+    return {"ask": Read(tr("Reading more for the palette"), palette.cancel_asking)}
 
 
 def of_namespaces(window: MainWindow) -> Reads:

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import functools
 import math
+import re
+from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QBrush,
     QFocusEvent,
+    QFont,
+    QGlyphRun,
     QGuiApplication,
     QMouseEvent,
     QPainter,
+    QPaintEvent,
     QPalette,
     QPen,
     QPixmap,
     QStaticText,
     QTextLayout,
+    QTextLine,
     QTextOption,
 )
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QTreeView, QWidget
 
 from explorer.ui.icons import pixmap
 from explorer.ui.text import isolate
@@ -84,34 +90,49 @@ def draw_text(
     The text is plain, whatever it looks like, and isolated: one that reads from right to left keeps its own order and
     does not change the side it stands at.
     """
-    box = QRectF(rect)
     mirrored = _is_mirrored()
     colors = theme()
-    line, width, rise, height = _line(text, font_role, math.floor(box.width()), elide, mirrored, colors.type_generation)
-    if align == Qt.AlignmentFlag.AlignHCenter:
-        left = box.left() + (box.width() - width) / 2
+    start, end, room = rect.left(), rect.right(), rect.width()
+    if isinstance(rect, QRect):
+        end += 1
     else:
-        left = box.right() - width if (align == Qt.AlignmentFlag.AlignRight) != mirrored else box.left()
+        room = math.floor(room)
+    parts, width, rise, height = _line(text, font_role, room, elide, mirrored, colors.type_generation)
+    if align == Qt.AlignmentFlag.AlignHCenter:
+        left = start + (rect.width() - width) / 2
+    else:
+        left = end - width if (align == Qt.AlignmentFlag.AlignRight) != mirrored else start
+    top = rect.top() + math.floor((rect.height() - height) / 2) + rise
     painter.setFont(colors.font(font_role))
     painter.setPen(colors.color(color_token))
-    top = box.top() + math.floor((box.height() - height) / 2)
-    painter.drawStaticText(QPointF(left, top + rise), line)
+    for further, part in parts:
+        if isinstance(part, QGlyphRun):
+            painter.drawGlyphRun(QPointF(left + further, top), part)
+        else:
+            painter.drawStaticText(QPointF(left, top), part)
     return math.ceil(width)
 
 
-@functools.lru_cache(maxsize=2048)
-def _line(
-    text: str, font_role: str, room: int, elide: Qt.TextElideMode, mirrored: bool, type_generation: int
-) -> tuple[QStaticText, float, float, float]:
-    """A line ready to draw, its width, how far below the top of the font's height it starts, and that height.
+Line = tuple[Sequence[tuple[float, QGlyphRun | QStaticText]], float, float, float]
+"""What is drawn how far from its start, its width, how far below the top of the font's height it starts, that height.
+"""
 
-    Shaping costs ten times as much as drawing, so of a text far too long only a start is looked at.
-    """
+
+@functools.lru_cache(maxsize=2048)
+def _line(text: str, font_role: str, room: int, elide: Qt.TextElideMode, mirrored: bool, type_generation: int) -> Line:
+    """A line ready to draw. Shaping costs more than drawing, so of a text far too long only a start is looked at."""
+    start = text[: max(0, room) // LEAST_SIGN + 1] if elide == Qt.TextElideMode.ElideRight else text
+    if start and not mirrored and _PLAIN.fullmatch(start) is not None:
+        plain = _plain_line(start, len(start) < len(text), font_role, room, elide, type_generation)
+        if plain is not None:
+            return plain
     metrics = theme().metrics(font_role)
-    start = text[: max(0, room) // LEAST_SIGN + 1]
-    if elide == Qt.TextElideMode.ElideRight and len(start) < len(text) and metrics.horizontalAdvance(start) > room:
-        text = start
-    width = metrics.horizontalAdvance(text)
+    width = metrics.horizontalAdvance(start)
+    if len(start) < len(text):
+        if width > room:
+            text = start
+        else:
+            width = metrics.horizontalAdvance(text)
     if width > room:
         text = metrics.elidedText(text, elide, room)
         width = min(room, metrics.horizontalAdvance(text))
@@ -122,9 +143,77 @@ def _line(
     line.prepare(font=theme().font(font_role))
     # The ascent is the line's own: a sign from another font makes it taller, and must not move the baseline.
     ascent = _ascent("x" if text.isascii() else text, font_role, type_generation)
-    return line, width, round(metrics.ascent()) - ascent, metrics.height()
+    return [(0.0, line)], width, round(metrics.ascent()) - ascent, metrics.height()
 
 
+# Western letters and signs: one place a sign, from left to right, from fonts without pictures.
+_PLAIN = re.compile("[ -~\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u202f-\u203b]*")
+_DOTS = "\u2026"
+
+
+def _plain_line(
+    text: str, goes_on: bool, font_role: str, room: int, elide: Qt.TextElideMode, type_generation: int
+) -> Line | None:
+    """A line of `_PLAIN` text, shaped once for measuring, cutting and drawing; None where there is no room for any.
+
+    `goes_on`: there is more text than `text`, which alone is wide enough in nearly all cases.
+    """
+    font, metrics = theme().font(font_role), theme().metrics(font_role)
+    layout, line = _laid_out(text, font)
+    width: float = line.cursorToX(len(text))[0]  # type: ignore[index]
+    rise, height = round(metrics.ascent()) - line.ascent(), metrics.height()
+    if width <= room or elide == Qt.TextElideMode.ElideNone:
+        return None if goes_on else ([(0.0, run) for run in layout.glyphRuns()], min(room, width), rise, height)
+    dots, dots_width = _dots(font_role, type_generation)
+    spare = room - dots_width
+    if spare <= 0 or elide == Qt.TextElideMode.ElideLeft:
+        return None
+    if elide == Qt.TextElideMode.ElideMiddle:
+        kept = _middle(line, len(text), width, spare)
+    else:
+        kept = line.xToCursor(spare, QTextLine.CursorPosition.CursorOnCharacter)
+    if kept <= 0:
+        return None
+    cut: float = line.cursorToX(kept)[0]  # type: ignore[index]
+    parts = [(0.0, run) for run in layout.glyphRuns(0, kept)] + [(cut, run) for run in dots]
+    width, after = cut + dots_width, width
+    if elide == Qt.TextElideMode.ElideMiddle:
+        behind: float = line.cursorToX(len(text) - kept)[0]  # type: ignore[index]
+        parts += [(width - behind, run) for run in layout.glyphRuns(len(text) - kept, kept)]
+        width += after - behind
+    return parts, width, rise, height
+
+
+def _middle(line: QTextLine, size: int, width: float, spare: float) -> int:
+    """How many signs of a line have room at each end."""
+    low, high = 0, size // 2
+    while low < high:
+        kept = (low + high + 1) // 2
+        taken: float = line.cursorToX(kept)[0] + width - line.cursorToX(size - kept)[0]  # type: ignore[index]
+        low, high = (kept, high) if taken <= spare else (low, kept - 1)
+    return low
+
+
+def _laid_out(text: str, font: QFont) -> tuple[QTextLayout, QTextLine]:
+    """A text on one line, which lasts as long as its layout."""
+    layout = QTextLayout(text, font)
+    layout.setTextOption(_one_line())
+    layout.setCacheEnabled(True)  # else what was shaped is forgotten at the end, and shaped again for each question
+    layout.beginLayout()
+    line = layout.createLine()
+    line.setLineWidth(1e6)  # lays it out; until then it has no ascent
+    layout.endLayout()
+    return layout, line
+
+
+@functools.lru_cache(maxsize=32)
+def _dots(font_role: str, type_generation: int) -> tuple[list[QGlyphRun], float]:
+    """What stands for the rest of a text, and its width."""
+    layout, line = _laid_out(_DOTS, theme().font(font_role))
+    return layout.glyphRuns(), line.cursorToX(1)[0]  # type: ignore[index]
+
+
+@functools.cache
 def _one_line() -> QTextOption:
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
@@ -134,13 +223,8 @@ def _one_line() -> QTextOption:
 
 @functools.lru_cache(maxsize=256)
 def _ascent(text: str, font_role: str, type_generation: int) -> float:
-    layout = QTextLayout(text, theme().font(font_role))
-    layout.setTextOption(_one_line())
-    layout.beginLayout()
-    measured = layout.createLine()
-    measured.setLineWidth(1e6)  # lays it out; until then it has no ascent
-    layout.endLayout()
-    return measured.ascent()
+    _layout, line = _laid_out(text, theme().font(font_role))
+    return line.ascent()
 
 
 def text_width(text: str, font_role: str = "body") -> int:
@@ -211,15 +295,12 @@ def draw_check(painter: QPainter, rect: Rect, checked: bool, enabled: bool = Tru
     box = QRectF(rect)
     left = box.left() + math.floor((box.width() - side) / 2)
     top = box.top() + math.floor((box.height() - side) / 2)
-    colors = theme()
-    tokens = ("accent", "raised", "line", "edge", "disabled", "onAccent")
-    names = tuple(colors.color(token).name() for token in tokens)
-    drawn = _check(checked, enabled, radio, side, painter.device().devicePixelRatioF(), names)
+    drawn = _check(checked, enabled, radio, side, painter.device().devicePixelRatioF(), theme().color_generation)
     painter.drawPixmap(QRectF(left, top, side, side), drawn, QRectF(drawn.rect()))
 
 
 @functools.lru_cache(maxsize=64)
-def _check(checked: bool, enabled: bool, radio: bool, side: int, dpr: float, colors: tuple[str, ...]) -> QPixmap:
+def _check(checked: bool, enabled: bool, radio: bool, side: int, dpr: float, color_generation: int) -> QPixmap:
     """The box of `draw_check`, in the colours of now: round corners cost more than a picture of them."""
     drawn = QPixmap(math.ceil(side * dpr), math.ceil(side * dpr))
     drawn.setDevicePixelRatio(dpr)
@@ -284,33 +365,46 @@ class RowTree(QTreeView):
         hovered = self._hovered
         return hovered.isValid() and hovered.row() == index.row() and hovered.parent() == index.parent()
 
-    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        box = self.row_box(option.rect)
-        selected = self.selectionModel().isSelected(self._row_index(index))
-        if selected:
-            fill_round(painter, box, RADIUS, "soft" if self.hasFocus() else "idle")
-        elif self.is_hovered(index) and self.isEnabled():
-            fill_round(painter, box, RADIUS, "hover")
-        self.draw_cells(painter, option, index)
-        if self.hasFocus() and not selected and self._row_index(self.currentIndex()) == self._row_index(index):
-            draw_focus_ring(painter, box)
+    def rows_in(self, area: QRect) -> Iterator[tuple[QModelIndex, QRect]]:
+        """The rows of `area`, which is part of the viewport, and where the first cell of each is."""
+        index = self.indexAt(QPoint(self.viewport().width() // 2, area.top())).siblingAtColumn(0)
+        while index.isValid() and (cell := self.visualRect(index)).top() <= area.bottom():
+            yield index, cell
+            index = self.indexBelow(index)
 
-    def draw_cells(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw what stands on the ground of a row."""
-        super().drawRow(painter, option, index)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        # Not the base's, which calls back for each row and each cell of it: that takes longer than the drawing.
+        painter = QPainter(self.viewport())
+        region = event.region()
+        selection, current = self.selectionModel(), self._row_index(self.currentIndex())
+        for index, cell in self.rows_in(region.boundingRect()):
+            box = self.row_box(cell)
+            if not region.intersects(QRect(0, box.y(), self.viewport().width(), box.height())):
+                continue
+            selected = selection.isSelected(index)
+            if selected:
+                fill_round(painter, box, RADIUS, "soft" if self.hasFocus() else "idle")
+            elif self.is_hovered(index) and self.isEnabled():
+                fill_round(painter, box, RADIUS, "hover")
+            self.draw_cells(painter, cell, index)
+            if self.hasFocus() and not selected and current == index:
+                draw_focus_ring(painter, box)
+        painter.end()
 
-    def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """A small chevron beside what can be opened; no lines."""
-        if not self.model().hasChildren(self._row_index(index)):
-            return
-        name = "chevron-down" if self.isExpanded(self._row_index(index)) else "chevron-right"
+    def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        """Draw what stands on the ground of a row whose first cell is at `cell`: here its chevron alone."""
+        if self.model().hasChildren(index):
+            self.draw_chevron(painter, cell, index)
+
+    def draw_chevron(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
+        """A small chevron beside the first cell of what can be opened; there are no lines."""
         step = self.indentation()
+        name = "chevron-down" if self.isExpanded(index) else "chevron-right"
+        left = cell.left() - step + INSET // 2
         if self.isRightToLeft():
             name = name.replace("right", "left")
-            cell = QRect(rect.left() - INSET // 2, rect.y(), step, rect.height())
-        else:
-            cell = QRect(rect.right() + 1 - step + INSET // 2, rect.y(), step, rect.height())
-        draw_icon(painter, cell, name, "text3", CHEVRON)
+            left = cell.right() + 1 - INSET // 2
+        draw_icon(painter, QRect(left, cell.y(), step, cell.height()), name, "text3", CHEVRON)
 
     @staticmethod
     def _row_index(index: Index) -> QModelIndex:

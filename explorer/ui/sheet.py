@@ -22,6 +22,8 @@ from PySide6.QtGui import QFont
 if TYPE_CHECKING:
     from explorer.ui.theme import Theme
 
+_STATUS_EDGES_PX = 5  # what Qt leaves free above and below all that stands in a status line
+
 FRAMES = """
 QMainWindow, QStatusBar, QToolBar { background: $window; }
 QMainWindow::separator { width: 4px; height: 4px; background: $gutter; }
@@ -145,6 +147,8 @@ QToolButton[popupMode="1"] { padding-right: 18px; }
 QToolButton::menu-button { border: none; width: 16px; }
 QToolButton::menu-arrow { image: url($chevron_down); width: 12px; height: 12px; }
 
+QStatusBar QPushButton[kind="link"] { min-height: ${status_in}px; }
+QStatusBar QPushButton[kind="link"]:focus { min-height: ${status_in_focus}px; }
 QToolButton[kind="small"], QPushButton[kind="small"] { min-height: ${small_in}px; padding: 0 3px; }
 QToolButton[kind="small"]:focus, QPushButton[kind="small"]:focus { min-height: ${small_in_focus}px; padding: 0 2px; }
 QPushButton[kind="small"], QPushButton[kind="flat"] { padding: 0 9px; }
@@ -301,7 +305,7 @@ QHeaderView::section {
 }
 QHeaderView::section:hover { background: $hover; }
 QHeaderView::section:pressed { background: $idle; }
-QHeaderView::section:disabled { color: $disabled; }
+QHeaderView::section:disabled { color: $text3; }
 QHeaderView::up-arrow { image: url($arrow_up); width: 12px; height: 12px; }
 QHeaderView::down-arrow { image: url($arrow_down); width: 12px; height: 12px; }
 QTableCornerButton::section { background: $base; border: none; border-bottom: 1px solid $line; }
@@ -354,6 +358,8 @@ def _values(theme: Theme, image: Callable[[str, str], str]) -> dict[str, str | i
         "mono_family": theme.font("mono").family(),
         "row_h": theme.row_height("row"),
         "status_h": theme.row_height("status"),
+        "status_in": theme.row_height("status") - _STATUS_EDGES_PX - border,
+        "status_in_focus": theme.row_height("status") - _STATUS_EDGES_PX - focus,
         "button_in": button - border,
         "button_in_focus": button - focus,
         "small_in": small - border,

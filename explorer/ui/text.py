@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -139,6 +140,8 @@ MARKS: Mapping[str, str] = MappingProxyType(
     }
 )
 _JOINERS = "\u200c\u200d"
+# Every character that may be drawn as something else.
+_ODD = re.compile(f"[\n\t{re.escape(''.join(MARKS))}\ufe00-\ufe0f\U000e0100-\U000e01ef\ud800-\udfff\ufffe\uffff]")
 
 
 def shown(text: str, limit: int = 300) -> str:
@@ -148,7 +151,7 @@ def shown(text: str, limit: int = 300) -> str:
     names in ⟦⟧ (the pictures from U+2400 on are too small to read in a row), and a lone surrogate U+FFFD.
     """
     text = text[:limit]
-    if text.isascii() and text.isprintable():  # nearly every cell
+    if (text.isascii() and text.isprintable()) or _ODD.search(text) is None:  # nearly every cell
         return text
     return "".join(_shown_char(text, at, char) for at, char in enumerate(text))
 

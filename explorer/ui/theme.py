@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QGuiApplication, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QGuiApplication, QPalette, QScreen
 from PySide6.QtWidgets import QApplication, QStyle, QStyleFactory, QToolTip, QWidget
 
 from explorer.ui.ring import move_ring
@@ -177,11 +177,15 @@ class Theme(QObject):
         self._mode: Mode = "system"
         self._zoom = 100
         self._base_font: QFont | None = None
+        self._body_px = 0  # not known yet
         self._fonts: dict[str, QFont] = {}
         self._metrics: dict[str, QFontMetricsF] = {}
         self._app: QApplication | None = None
         self._images: QTemporaryDir | None = None
         self.type_generation = 0  # another number when fonts are new: for those who keep laid out text
+        self.pixel_ratios = _ratios()
+        """How many pixels of a screen are one of ours, of each screen that there is."""
+        self.color_generation = 0  # another number when colours are new: for those who keep what they drew
         self.reduced_motion = False  # the user's own settings, beside what the system asks for
         self.high_contrast = False
 
@@ -243,8 +247,9 @@ class Theme(QObject):
 
     def size_px(self, role: str) -> int:
         """The font size of a role in pixels."""
-        body = round(QFontInfo(self._base()).pixelSize() * self._zoom / 100)
-        return max(SMALLEST_PX, body + ROLES[role][0])
+        if self._body_px == 0:
+            self._body_px = round(QFontInfo(self._base()).pixelSize() * self._zoom / 100)
+        return max(SMALLEST_PX, self._body_px + ROLES[role][0])
 
     @property
     def zoom(self) -> int:
@@ -303,6 +308,9 @@ class Theme(QObject):
             app.setStyle(QStyleFactory.create("Fusion"))
             hints.colorSchemeChanged.connect(self._on_hints_color_scheme_changed)
             app.focusChanged.connect(self._on_app_focus_changed)
+            app.screenAdded.connect(self._on_app_screen_added)
+            for screen in app.screens():
+                screen.geometryChanged.connect(self._on_screen_changed)
             if hasattr(hints, "accessibility"):  # Qt 6.10
                 hints.accessibility().contrastPreferenceChanged.connect(self._dress)
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system": Qt.ColorScheme.Unknown}
@@ -323,10 +331,19 @@ class Theme(QObject):
     def _forget_type(self) -> None:
         self._fonts.clear()
         self._metrics.clear()
+        self._body_px = 0
         self.type_generation += 1
 
     def _on_hints_color_scheme_changed(self) -> None:
         if self._mode == "system":
+            self._dress()
+
+    def _on_app_screen_added(self, screen: QScreen) -> None:
+        screen.geometryChanged.connect(self._on_screen_changed)
+        self._on_screen_changed()
+
+    def _on_screen_changed(self) -> None:
+        if self.pixel_ratios != _ratios():  # icons are held for those that there are
             self._dress()
 
     def _on_app_focus_changed(self, old: QWidget | None, new: QWidget | None) -> None:
@@ -343,6 +360,8 @@ class Theme(QObject):
         if self._is_high_contrast:
             app.setPalette(QPalette())  # ours would be read back otherwise
             self._tokens = Tokens(high_contrast_table(app.palette()))
+        self.pixel_ratios = _ratios()
+        self.color_generation += 1
         app.setFont(self.font("body"))
         palette = self.palette()
         app.setPalette(palette)
@@ -400,6 +419,10 @@ class Theme(QObject):
         palette.setColor(QPalette.ColorGroup.Inactive, role.Highlight, self.color("idle"))
         palette.setColor(QPalette.ColorGroup.Inactive, role.HighlightedText, self.color("text"))
         return palette
+
+
+def _ratios() -> tuple[float, ...]:
+    return tuple(sorted({screen.devicePixelRatio() for screen in QGuiApplication.screens()})) or (1.0,)
 
 
 def _asks_for_contrast(app: QApplication) -> bool:

@@ -131,7 +131,7 @@ class TimelineView(QWidget):
         self._bars.setStartValue(0.0)
         self._bars.setEndValue(1.0)
         self._settle.timeout.connect(self._commit_keys)
-        self._bars.valueChanged.connect(lambda: self.update())
+        self._bars.valueChanged.connect(lambda: self.update(self._on_screen(self._plot)))
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)

@@ -89,7 +89,7 @@ from explorer.ui.viewer_parts.writing import TurnPlaces, write_blocks, write_pla
 READ, RAW, METADATA, WHY = mark("Read"), mark("Raw"), mark("Metadata"), mark("Why")
 LOAD, STOP = mark("Load the rest"), mark("Stop")
 NOW_CHARS = 8_000  # written before the window gets its turn: a page and more
-NOW_S = 0.03  # at most, whatever the characters cost: a cell of a table is dear
+NOW_S = 0.012  # at most, whatever the characters cost: a cell of a table is dear
 FIRST_CHARS = 64_000  # written without being asked for
 FIRST_TURNS = 200
 TURN_S = 0.006  # of writing between two turns of the window

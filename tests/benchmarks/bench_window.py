@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from build import Build, open_engine
 from measure import goals, median, ms, resident_bytes, say, table
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 from qasync import QEventLoop
 
@@ -75,10 +75,9 @@ class Blocks(QObject):
         self._thread.join(5)
 
 
-def painted(*widgets: QWidget) -> None:
-    """Paint what is due in widgets now."""
-    for widget in widgets:
-        widget.repaint()
+def painted(widget: QWidget) -> None:
+    """Paint what is due in the window of a widget now, and nothing that was painted already."""
+    QApplication.sendPostedEvents(widget.window(), QEvent.Type.UpdateRequest)
 
 
 async def settled(window: MainWindow) -> None:
@@ -142,14 +141,16 @@ async def bench(build: Build, pages: int) -> None:
 
         async def drilled(filter: MetaFilter = filter) -> None:
             window.go_to_filter(filter)
-            await settled(window)
-            painted(window.facets, window.items, window.timeline)
+            await until(lambda: not (window.facets.jobs.is_busy or window.items.jobs.is_running("first")))
+            painted(window)
 
         async def alone_again(filter: MetaFilter = filter) -> None:
             await own.explore_many([ExploreRequest(facet=facet, filter=filter, limit=50) for facet in Facet])
             await own.list(ListRequest(filter=filter, limit=PAGE))
 
         clicks.append(await spent(drilled))
+        await settled(window)
+        painted(window)
         spans += blocks.take()
         engines.append(await spent(alone_again))
     times = [click / engine for click, engine in zip(clicks, engines, strict=True)]

@@ -75,7 +75,7 @@ def test_a_window_within_days_says_its_times() -> None:
 
 def test_one_day_is_one_day() -> None:
     after, before = Timestamp.parse("2026-01-01T00:00:00Z"), Timestamp.parse("2026-01-02T00:00:00Z")
-    assert words(MetaFilter(observed_after=after, observed_before=before)) == [("observed from", "1 Jan 2026")]
+    assert words(MetaFilter(observed_after=after, observed_before=before)) == [("observed on", "1 Jan 2026")]
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))])

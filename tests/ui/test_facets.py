@@ -122,12 +122,21 @@ class Painted(QObject):
         return False
 
 
+SHIFTING = [
+    learning("one", agent_id="triage", tags=["billing"]),
+    learning("two", agent_id="triage", tags=["billing"]),
+    learning("three", agent_id="writer", tags=["billing", "refunds"]),
+    learning("four", agent_id="writer", tags=["billing", "refunds"]),
+    learning("five", agent_id="reader", tags=["refunds"]),
+]
+
+
 async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
-    async with showing(qtbot, await filled(ITEMS)) as panel:
+    async with showing(qtbot, await filled(SHIFTING)) as panel:
         await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
         painted = Painted(panel.tree.viewport())
         panel.show_filter(MetaFilter(agent_id="writer"))
-        await until(lambda: counts(panel, Facet.TAG)["billing"] == "1")
+        await until(lambda: counts(panel, Facet.TAG) == {"billing": "2", "refunds": "2"})
         await until(lambda: 0.0 < panel.delegate.progress < 1.0)
         await until(lambda: panel.delegate.progress == 1.0)
         await until(lambda: painted.heights.count(facet_delegate.BAR_HEIGHT) >= 2)
@@ -136,6 +145,15 @@ async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
             return bool(panel.screen().grabWindow(panel.winId()).toImage() == panel.grab().toImage())
 
         await until(is_whole)  # nothing else was lost, once what is due is painted
+
+
+async def test_bars_stand_at_once_where_the_rows_are_others(qtbot, until):
+    async with showing(qtbot, await filled(SHIFTING)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
+        panel.show_filter(MetaFilter(agent_id="reader"))
+        await until(lambda: counts(panel, Facet.TAG) == {"refunds": "1"})
+        rows = [row for facet in panel.model.facets for row in panel.model.section(facet).rows]
+        assert all(row.share == row.share_before for row in rows if row.label == "refunds")
 
 
 async def test_first_counts_and_what_is_open(qtbot, until):
@@ -756,17 +774,43 @@ async def test_rows_that_come_above_do_not_push_what_is_under_the_pointer(qtbot,
 
 
 async def test_sorting_by_name(qtbot, until):
-    async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["refunds"])) as panel:
-        await until(lambda: counts(panel, Facet.SOURCE) == {"Conversation": "2"})
+    items = [*ITEMS, learning("five", tags=["vip", "refunds"]), learning("six", tags=["vip", "refunds"])]
+    async with showing(qtbot, await filled(items)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG))
         by_count, by_name = panel.sort_button.menu().actions()
-        panel.show_filter(MetaFilter())
-        engine_order = ["Conversation", "File"]
-        await until(lambda: labels(panel, Facet.SOURCE) == engine_order)
+        assert counts(panel, Facet.TAG) == {"refunds": "4", "billing": "2", "vip": "2", "no value": "1"}
+        assert labels(panel, Facet.TAG) == ["refunds", "billing", "vip", "no value"]
         by_name.trigger()
         assert panel.model.order is Order.NAME
-        assert labels(panel, Facet.TAG) == ["billing", "refunds", "no value"]
+        assert labels(panel, Facet.TAG) == ["billing", "refunds", "vip", "no value"]
         by_count.trigger()
         assert panel.model.order is Order.COUNT
+        assert labels(panel, Facet.TAG) == ["refunds", "billing", "vip", "no value"]
+
+
+async def test_a_round_box_is_for_one_value_and_a_square_one_for_several(qtbot, until, monkeypatch):
+    drawn: dict[int, bool] = {}  # by the middle of the box, whether it is round
+    real = facet_delegate.draw_check
+
+    def noting(painter, rect, checked, enabled=True, radio=False):
+        drawn[rect.center().y()] = radio
+        real(painter, rect, checked, enabled, radio)
+
+    monkeypatch.setattr(facet_delegate, "draw_check", noting)
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.resize(288, 4_000)
+        panel.more_button.menu().actions()[0].trigger()  # all of them open
+        await until(lambda: all(is_counted(panel, facet) for facet in Facet))
+        drawn.clear()
+        panel.tree.viewport().grab()
+        kinds: dict[Facet, set[bool]] = {}
+        for y, is_round in drawn.items():
+            facet = panel.model.facet_at(panel.tree.indexAt(QPoint(100, y)))
+            kinds.setdefault(facet, set()).add(is_round)
+        several = {Facet.KIND, Facet.SOURCE, Facet.TAG}
+        assert {facet for facet, is_round in kinds.items() if is_round == {False}} == several
+        assert {facet for facet, is_round in kinds.items() if is_round == {True}} == set(kinds) - several
+        assert {Facet.AGENT, Facet.FOLDER, Facet.NAMESPACE} < set(kinds)
 
 
 async def test_expanding_and_collapsing_all(qtbot, until):

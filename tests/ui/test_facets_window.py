@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextDocument
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QPaintEvent, QTextDocument
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import Facet, ForgetTarget, ItemKind, MetaFilter
@@ -81,3 +81,42 @@ async def test_the_chip_of_a_path_says_what_it_admits(qtbot: QtBot, tmp_path: Pa
         window.facets.reveal(Facet.FOLDER)
         await until(lambda: window.is_idle)
         assert not window.chip_bar.chips()[0].dead, "nothing is here, but something is below"
+
+
+class Painted(QObject):
+    """How often a widget was painted whole."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.times = 0
+        self._widget = widget
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent) and event.rect() == self._widget.rect():
+            self.times += 1
+        return False
+
+
+async def test_a_click_paints_the_list_once_and_the_facets_once_an_answer(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [
+        learning(f"{at} of {agent}", agent_id=agent, tags=[f"{agent} {at}"], workspace=f"/work/{agent}")
+        for agent in ("triage", "writer")
+        for at in range(12)
+    ]
+    async with opened(qtbot, tmp_path, until, await filled(items)) as window:
+        panel = window.facets
+        panel._on_expand_triggered()
+        await until(lambda: window.is_idle)
+        window.go_to_filter(MetaFilter(agent_id="writer"))  # there are chips from here on, which moves all below
+        await until(lambda: window.is_idle and window.items.model.rowCount() == 12)
+        QApplication.processEvents()
+        listed, counted = Painted(window.items.view.viewport()), Painted(panel.tree.viewport())
+        window.go_to_filter(MetaFilter(agent_id="triage"))
+        await until(lambda: window.is_idle and window.items.model.hit(0).meta.agent_id == "triage")
+        await until(lambda: listed.times > 0)
+        assert listed.times == 1
+        answers = 2  # of the facets under the filter, and of the one that has a condition
+        assert counted.times <= answers + 2, "the choice itself, and the sign that counting takes long"

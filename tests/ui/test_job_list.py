@@ -17,7 +17,9 @@ from explorer.engines import ConnectionStore, KeyStore
 from explorer.ui import job_list
 from explorer.ui.job_list import Job, JobList, Read, State
 from explorer.ui.jobs import Jobs
+from explorer.ui.jobs_view import JobRow, JobsView
 from explorer.ui.main_window import MainWindow
+from explorer.ui.palette import Palette
 from explorer.ui.program import Program
 from tests.conftest import Until
 from tests.fakes import FakeEngine, always, filled, learning
@@ -118,6 +120,27 @@ async def test_an_import_that_was_cancelled_is_kept_and_can_be_tried_again(
         assert window.job_list.jobs == []
         assert view.empty_label.isVisible()
         assert not window.jobs_button.isVisible()
+
+
+async def test_nothing_is_made_for_a_list_that_nobody_looks_at(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with working(qtbot, tmp_path, until) as (program, _):
+        window = program.window
+        jobs = window.job_list
+
+        def rows() -> set[str]:
+            found = {row.title_label.text() for row in window.findChildren(JobRow)}
+            return found & {"before", "while closed"}  # reads that took long have theirs
+
+        jobs.end(jobs.begin("before"), State.DONE, "Done.")
+        assert window.findChild(JobsView) is None
+        assert window.findChild(Palette) is None
+        window.show_jobs()
+        assert rows() == {"before"}
+        window.jobs_view.close()
+        jobs.end(jobs.begin("while closed"), State.DONE, "Done.")
+        assert rows() == {"before"}
+        window.show_jobs()
+        assert rows() == {"before", "while closed"}
 
 
 async def test_two_jobs_at_once(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -30,6 +30,7 @@ from explorer.contract import (
     MetaFilter,
     StoreItem,
     Timestamp,
+    Unavailable,
     dump_item,
     parse_item,
 )
@@ -128,12 +129,65 @@ async def test_ctrl_a_selects_all_that_match(qtbot: QtBot, until: Until) -> None
     await items.aclose()
 
 
-async def test_of_a_search_the_hits_that_are_loaded_are_selected(qtbot: QtBot, until: Until) -> None:
-    items = await listed(qtbot, until, await many(120), "learning")
-    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
-    assert selected(items) == "50 selected"
-    assert items.selected_filter is None
+async def test_all_hits_of_a_search_are_loaded_and_selected(qtbot: QtBot, until: Until) -> None:
+    engine = await many(120)
+    items = await listed(qtbot, until, engine, "learning")
+    assert items.model.rowCount() == 50
+    assert selected(items) == "1 selected"
+    assert items.select_all_button.text() == "Select all 50+"
+    qtbot.mouseClick(items.select_all_button, Qt.MouseButton.LeftButton)
+    await settled(items, until)
+    assert items.model.rowCount() == 120
+    assert selected(items) == "120 selected, all that match"
+    assert len(items.selected_hits()) == 120
     assert items.select_all_button.isHidden()
+    assert items.selected_filter is None, "a search is no filter: the hits themselves are"
+    items.copy(CopyForm.ID)
+    await until(lambda: len(clipboard().split()) == 120)
+    await items.aclose()
+
+
+async def test_selecting_all_hits_ends_at_a_limit_and_says_so(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.items.MAX_HITS_SELECTED", 100)
+    items = await listed(qtbot, until, await many(180), "learning")
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    await settled(items, until)
+    assert items.model.rowCount() == 100
+    assert selected(items) == "100 selected of 100+ found"
+    assert items.select_all_button.isHidden()
+    assert not items.load_more_button.isHidden(), "more can still be had, page by page"
+    await items.aclose()
+
+
+async def test_loading_hits_to_select_them_can_be_stopped_and_can_fail(qtbot: QtBot, until: Until) -> None:
+    engine = await many(180)
+    items = await listed(qtbot, until, engine, "learning")
+    gate = engine.hold("fetch")
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    assert selected(items) == "50 selected, more are being loaded"
+    click(qtbot, items, 3)
+    assert selected(items) == "1 selected"
+    gate.open()
+    await settled(items, until)
+    assert (items.model.rowCount(), selected(items)) == (100, "1 selected"), "the page on its way is the last"
+    engine.fail("fetch", Unavailable("the network is down"))
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    await settled(items, until)
+    assert selected(items) == "100 selected of 100+ found"
+    assert "the network is down" in items.banner.sentence
+    engine.mend()
+    gate = engine.hold("fetch")
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    assert selected(items) == "100 selected, more are being loaded"
+    items.cancel_reading()  # as the Cancel of the job does
+    gate.open()
+    await settled(items, until)
+    assert selected(items) == "100 selected of 100+ found"
+    qtbot.mouseClick(items.select_all_button, Qt.MouseButton.LeftButton)
+    await settled(items, until)
+    assert selected(items) == "180 selected, all that match"
     await items.aclose()
 
 

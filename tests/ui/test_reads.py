@@ -49,7 +49,7 @@ NARROW = "\u202f"
 OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "main_window.py": reads.of_window,
     "watch.py": lambda window: reads.of_watch(),
-    "palette.py": reads.of_palette,
+    "palette.py": lambda window: reads.of_palette(window.palette_box),
     "namespaces.py": reads.of_namespaces,
     "facets.py": reads.of_facets,
     "timeline.py": reads.of_timeline,

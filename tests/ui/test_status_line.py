@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import MetaFilter
 from explorer.ui.clock import zone_words
+from explorer.ui.job_list import State
 from tests.conftest import Until
 from tests.ui.test_main_window import opened
 
@@ -51,3 +52,13 @@ def _words(said: str) -> tuple[str, str]:
     match = re.fullmatch(r"(\d+ items), (read) \d\d:\d\d:\d\d", said)
     assert match is not None, said
     return match[1], match[2]
+
+
+async def test_all_of_the_status_line_stands_on_one_line(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        job = window.job_list.begin("Counting")
+        await until(lambda: window.jobs_button.isVisible())
+        centres = {part.geometry().center().y() for part in (window.read_label, window.jobs_button, window.zone_label)}
+        assert len(centres) == 1
+        assert window.jobs_button.geometry().bottom() < window.statusBar().height()
+        window.job_list.end(job, State.DONE, "")

@@ -6,9 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QModelIndex, QPoint, Qt
+from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QModelIndex, QPoint, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QMenu, QMessageBox, QToolTip, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QPlainTextEdit,
+    QTextEdit,
+    QToolTip,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -30,15 +42,19 @@ from explorer.contract import (
     ToolCallRef,
     Turn,
 )
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, list_engines
 from explorer.engines.sqlite import SqliteEngine
 from explorer.ui.ask import confirm
-from explorer.ui.dialogs.views import ViewsDialog
+from explorer.ui.dialogs.connect import ConnectDialog
+from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.job_list import State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.models.facet_rows import RowType
 from explorer.ui.models.item_model import Column
 from explorer.ui.viewer import METADATA, RAW, READ, WHY
+from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
 from tests.ui.test_main_window import opened, texts
@@ -277,3 +293,32 @@ async def test_text_of_either_direction_stays_within_its_own_part(qtbot: QtBot, 
         await until(lambda: window.is_idle)
         assert window.viewer.full_text() == arabic
         assert not window.grab().isNull()
+
+
+async def test_what_looks_like_markup_is_text_in_the_dialogs(
+    qtbot: QtBot, tmp_path: Path, until: Until, listener: Any
+) -> None:
+    text = hostile(listener.port)
+    url = f"http://127.0.0.1:{listener.port}/p.png"
+    saved = SavedConnection(name=text, engine="sqlite", settings=EngineSettings(path=f"/{text}"))
+    store = ConnectionStore(tmp_path / "connections.json")
+    async with opened(qtbot, tmp_path, until) as window:
+        connect = ConnectDialog(store, KeyStore(), [saved], list_engines(), text, window)
+        dialogs: list[QDialog] = [
+            connect,
+            KeyDialog(text, text, window),
+            NameDialog(window.views, text, window),
+            LinkDialog(QUrl(url), window),
+        ]
+        for dialog in dialogs:
+            dialog.open()
+            await until(dialog.isVisible)
+            await look_at_everything(until)
+            held = [label.text() for label in dialog.findChildren(QLabel)]
+            held += [edit.text() for edit in dialog.findChildren(QLineEdit)]
+            held += [edit.toPlainText() for edit in dialog.findChildren(QPlainTextEdit)]
+            held += [page.toPlainText() for page in dialog.findChildren(QTextEdit)]
+            assert any("127.0.0.1" in each for each in held), dialog
+            dialog.close()
+        await connect.jobs.aclose()
+    assert not listener()

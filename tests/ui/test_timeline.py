@@ -548,6 +548,7 @@ async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
     assert "2025-07-25 09:00:00 UTC" in tip
     assert "2025-07-25 02:00:01 UTC" in days["naive"].data(Qt.ItemDataRole.ToolTipRole)
     assert "Auckland" in window.zone_label.text()
+    assert "Auckland" in window.timeline.accessibleDescription()
 
     window.items.view.setCurrentIndex(days["item 1"])
     await until(lambda: window.is_idle)
@@ -556,7 +557,7 @@ async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
     observed.click()
     await until(lambda: window.is_idle)
     assert {model.hit(row).text for row in range(model.rowCount())} == {"item 0", "item 1", "item 2", "naive"}
-    assert [chip.sentence for chip in window.chip_bar.chips()] == ["observed from 25 Jul 2025"]
+    assert [chip.sentence for chip in window.chip_bar.chips()] == ["observed on 25 Jul 2025"]
     await window.aclose()
     window.close_for_good()
 

@@ -10,10 +10,11 @@ from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import FetchMode, MetaFilter
+from explorer.contract import Facet, FetchMode, ListOrder, MetaFilter, SortBy
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.facet_rows import Order
 from explorer.ui.models.item_model import Column
 from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
@@ -34,6 +35,12 @@ def named(window: MainWindow) -> list[str]:
 
 def dialog_of(kind: type) -> NameDialog | ViewsDialog | None:
     return next((one for one in QApplication.topLevelWidgets() if isinstance(one, kind) and one.isVisible()), None)
+
+
+def arranged(window: MainWindow) -> tuple[list[Facet], set[Facet], set[Facet], Order]:
+    """The first facets, those that are pinned, those that are hidden, and in which order the tags stand."""
+    model = window.facets.model
+    return model.arrangement[:2], set(model.pinned), set(model.hidden), model.section(Facet.TAG).order
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,6 +119,12 @@ async def test_saving_and_showing_one_in_the_window(
         window.go(View(MetaFilter(tags_any=["refunds"]), "refund", None))
         window.facets.parentWidget().hide()
         window.items.set_column_shown(Column.AGENT, True)
+        window.items.set_order(ListOrder(by=SortBy.NODE))
+        as_saved = arranged(window)
+        window.facets.model.arrange_facets([Facet.URL, Facet.TAG], [Facet.URL], [Facet.KIND])
+        window.facets.model.set_order(Order.NAME, [Facet.TAG])
+        assert arranged(window) != as_saved
+        as_saved = arranged(window)
         await until(lambda: window.is_idle)
         window.save_view_action.trigger()
         dialog = dialog_of(NameDialog)
@@ -126,6 +139,10 @@ async def test_saving_and_showing_one_in_the_window(
         window.go(View())
         window.facets.parentWidget().show()
         window.items.set_column_shown(Column.AGENT, False)
+        window.items.set_order(ListOrder())
+        window.facets.model.arrange_facets([], [], [])
+        window.facets.model.set_order(Order.COUNT, [Facet.TAG])
+        assert arranged(window) != as_saved
         await until(lambda: window.is_idle)
         menu = window.views_button.menu()
         assert menu.actions()[0].text() == "Refunds && more"
@@ -134,6 +151,9 @@ async def test_saving_and_showing_one_in_the_window(
         assert window.trail.current == View(MetaFilter(tags_any=["refunds"]), "refund", None)
         assert not window.facets.isVisible(), "the layout is part of it"
         assert not window.items.view.isColumnHidden(Column.AGENT), "and so are the columns"
+        assert window.items.order == ListOrder(by=SortBy.NODE), "the order of the rows"
+        assert arranged(window) == as_saved, "and how the facets stand"
+        assert as_saved[0] == [Facet.URL, Facet.TAG]
         window.back_action.trigger()
         assert window.trail.current == View()
 

@@ -11,6 +11,7 @@ from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, Ti
 from explorer.ui.conditions import below_words
 from explorer.ui.i18n import tr, tr_n
 from explorer.ui.models.facet_rows import (
+    BARS,
     BELOW_FIRST,
     CHOICES,
     FIND_FROM,
@@ -516,19 +517,53 @@ class FacetModel(QAbstractItemModel):
     def _set_rows(self, facet: Facet, rows: list[Row]) -> None:
         """Bring one facet's rows to `rows` with as few steps as a view can follow without losing its place."""
         section, parent = self._sections[facet], self.facet_index(facet)
-        wanted = {row.key for row in rows}
-        for first, last in reversed(_runs([row.key not in wanted for row in section.rows])):
-            self.beginRemoveRows(parent, first, last)
-            del section.rows[first : last + 1]
-            self.endRemoveRows()
-        there = {row.key for row in section.rows}
-        self._reorder(facet, parent, [row for row in rows if row.key in there])
-        for first, last in _runs([row.key not in there for row in rows]):
-            self.beginInsertRows(parent, first, last)
-            section.rows[first:first] = rows[first : last + 1]
-            self.endInsertRows()
+        if not self._replace(section, parent, rows):
+            wanted = {row.key for row in rows}
+            for first, last in reversed(_runs([row.key not in wanted for row in section.rows])):
+                self.beginRemoveRows(parent, first, last)
+                del section.rows[first : last + 1]
+                self.endRemoveRows()
+            there = {row.key for row in section.rows}
+            self._reorder(facet, parent, [row for row in rows if row.key in there])
+            for first, last in _runs([row.key not in there for row in rows]):
+                self.beginInsertRows(parent, first, last)
+                section.rows[first:first] = rows[first : last + 1]
+                self.endInsertRows()
         if rows:
             self.dataChanged.emit(self.index(0, 0, parent), self.index(len(rows) - 1, 0, parent))
+
+    def _replace(self, section: Section, parent: QModelIndex, rows: list[Row]) -> bool:
+        """Write `rows` over those of a facet, and add or take away what there is more or less of; False where that
+        would not do: a row that somebody holds on to must not become another, nor one of another height.
+
+        Most answers bring other values in nearly as many rows: nothing has to be laid out for that.
+        """
+        old, new = section.rows, rows
+        start = 0
+        while start < min(len(old), len(new)) and old[start].key == new[start].key:
+            start += 1
+        end = 0
+        while end < min(len(old), len(new)) - start and old[-1 - end].key == new[-1 - end].key:
+            end += 1
+        stop = len(old) - end
+        if any(row.type is RowType.FIND for row in (*old[start:stop], *new[start : len(new) - end])):
+            return False
+        id = self._ids[section.facet]
+        if start < stop and any(
+            index.internalId() == id and start <= index.row() < stop for index in self.persistentIndexList()
+        ):
+            return False
+        more = len(new) - len(old)
+        if more > 0:
+            self.beginInsertRows(parent, stop, stop + more - 1)
+            section.rows = [*old[:stop], *new[stop : stop + more], *old[stop:]]
+            self.endInsertRows()
+        elif more < 0:
+            self.beginRemoveRows(parent, stop + more, stop - 1)
+            section.rows = [*old[: stop + more], *old[stop:]]
+            self.endRemoveRows()
+        section.rows = new
+        return True
 
     def _reorder(self, facet: Facet, parent: QModelIndex, rows: list[Row]) -> None:
         section = self._sections[facet]
@@ -592,6 +627,8 @@ class FacetModel(QAbstractItemModel):
             lines.append(_stopped(section.page))
         if section.facet.takes_several:
             lines.append(tr("Several values may be chosen; an item needs one of them."))
+        else:
+            lines.append(tr("One value may be chosen; another takes its place."))
         return lines
 
     def _row_tip(self, section: Section, row: Row) -> list[str]:
@@ -718,6 +755,8 @@ class FacetModel(QAbstractItemModel):
                 return tip("\n".join(self._row_tip(section, row)))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._row_spoken(section, row)
+            case Qt.ItemDataRole.AccessibleDescriptionRole if row.type in CHOICES:
+                return _how_many(section.facet)
             case _ if role == RowTypeRole:
                 return int(row.type)
             case _ if role == CountRole:
@@ -735,7 +774,7 @@ class FacetModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tip("\n".join(self._head_tip(section)))
             case Qt.ItemDataRole.AccessibleTextRole:
-                parts = [WORDS[section.facet].title, self.summary(section.facet)]
+                parts = [WORDS[section.facet].title, self.summary(section.facet), _how_many(section.facet)]
                 parts += [tr("pinned")] if section.facet in self._pinned else []
                 parts += [tr("filtered")] if section.has_condition else []
                 parts += [tr("could not be counted")] if section.error is not None else []
@@ -768,13 +807,14 @@ def _missing_row(page: ExplorePage) -> Row:
 
 
 def _share(rows: list[Row], section: Section) -> None:
-    """Give each row its bar: against the largest one shown."""
-    before = {row.key: row.share for row in section.rows}
+    """Give each row its bar: against the largest one shown. It moves there where the same rows were there before."""
+    before = {row.key: row.share for row in section.rows if row.type in BARS}
+    stays = list(before) == [row.key for row in rows if row.type in BARS]
     sizes = [(row.count if row.below is None or not section.is_tree else row.below) or 0 for row in rows]
     largest = max(sizes, default=0)
     for row, size in zip(rows, sizes, strict=True):
         row.share = size / largest if largest else 0.0
-        row.share_before = before.get(row.key, 0.0)
+        row.share_before = before.get(row.key, row.share) if stays else row.share
 
 
 def _found_by(facet: Facet, value: str) -> str:
@@ -789,6 +829,11 @@ def _quoted(text: str) -> str:
 def _items(said: str, count: int | None) -> str:
     n = count if count is not None and said == number(count) else 2  # a count from below is many
     return tr_n("{n} item", "{n} items", n, n=said)
+
+
+def _how_many(facet: Facet) -> str:
+    # Translators: values of a facet; a screen reader says it where others see a box to tick, or a round one
+    return tr("several can be chosen") if facet.takes_several else tr("one can be chosen")
 
 
 def _stopped(page: ExplorePage) -> str:

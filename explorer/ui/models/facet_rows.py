@@ -165,6 +165,8 @@ class RowType(IntEnum):
 
 CHOICES = (RowType.VALUE, RowType.NODE)
 """What may be chosen."""
+BARS = (*CHOICES, RowType.MISSING)
+"""What has a bar."""
 
 
 class Order(Enum):

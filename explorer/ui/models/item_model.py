@@ -358,9 +358,10 @@ class ItemModel(QAbstractTableModel):
     def set_learning_kinds(self, kinds: Mapping[ItemId, LearningKind]) -> None:
         """What a listing does not tell: which kind of learning each is."""
         self._kinds.update((id, kind) for id, kind in kinds.items() if id in self._rows)
-        rows = [row for id in kinds if (row := self._rows.get(id)) is not None]
-        if rows:
-            self.dataChanged.emit(self.index(min(rows), Column.TEXT), self.index(max(rows), Column.TEXT))
+        for id in kinds:  # singly: between them are rows that stay as they are
+            if (row := self._rows.get(id)) is not None:
+                changed = self.index(row, Column.TEXT)
+                self.dataChanged.emit(changed, changed)
 
     def _start(self, now: datetime) -> None:
         self._now = now
@@ -478,7 +479,7 @@ class ItemModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             name = tr(NAMES[column])
             return f"{name}, {self._order_words(column)}" if is_sorted else name
-        if role == Qt.ItemDataRole.ToolTipRole:
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             return tr(_SORT_TIPS[column]) if self.can_sort(column) else self.sort_refusal(column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
@@ -508,17 +509,18 @@ class ItemModel(QAbstractTableModel):
             case _ if role == ItemRole:
                 return hit
             case Qt.ItemDataRole.DisplayRole:
-                return self._cell(hit, column)
+                return self.cell(hit, column)
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tip(hit, column)
             case Qt.ItemDataRole.AccessibleTextRole:
                 if column is Column.OBSERVED and hit.meta.observed_at is None:
                     return tr("no date")
-                return self._spoken(hit) if column is Column.TEXT else self._cell(hit, column) or word(hit.kind)
+                return self._spoken(hit) if column is Column.TEXT else self.cell(hit, column) or word(hit.kind)
             case _:
                 return None
 
-    def _cell(self, hit: Hit, column: Column) -> str:
+    def cell(self, hit: Hit, column: Column) -> str:
+        """What stands in a cell; of the text, its line."""
         match column:
             case Column.KIND:
                 return ""

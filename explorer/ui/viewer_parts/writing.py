@@ -30,7 +30,7 @@ from explorer.ui.viewer_parts.ink import LEADING, MAX_LINE, PIECE, Ink, Steps, b
 ROLE_PX = 80  # at the design's text size
 CELL = 8
 NUMBER_SIGN = "#"
-ROWS_PER_TABLE = 20
+ROWS_PER_TABLE = 10
 BLOCKS_PER_STEP = 16
 CELLS_PER_TABLE = 200
 TABLE_PAD = 6

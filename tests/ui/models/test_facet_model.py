@@ -52,6 +52,27 @@ def test_empty_model_has_a_head_per_facet(qtmodeltester):
     assert model.rowCount(model.facet_index(Facet.TAG)) == 0
 
 
+def test_other_values_in_as_many_rows_move_nothing():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS})
+    moved: list[str] = []
+    for signal in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.layoutChanged):
+        signal.connect(lambda *_: moved.append("rows"))
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "legal": 3, "refunds": 2}, missing=1)})
+    assert counts(model, Facet.TAG) == {"vip": "5", "legal": "3", "refunds": "2", "no value": "1"}
+    assert moved == []
+
+
+def test_a_row_that_is_held_on_to_stays_the_same_row():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS})
+    held = QPersistentModelIndex(model.row_index(Facet.TAG, RowType.VALUE, "billing"))
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "billing": 3, "legal": 2}, missing=1)})
+    assert held.data() == "billing"
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"vip": 5, "legal": 2}, missing=1)})
+    assert not held.isValid()
+
+
 def test_filled_model_passes_qts_tester(qtmodeltester):
     model = many(60, more=12)
     model.show_pages({Facet.KIND: page_of(Facet.KIND, {"learning": 3})})
@@ -102,6 +123,21 @@ def test_truncated_counts_have_a_plus_and_say_where_counting_stopped():
     assert "stopped at 5\u202f000 items" in tip_of(row)
     assert "stopped at 5\u202f000 items" in tip_of(model.facet_index(Facet.TAG))
     assert row.data(Qt.ItemDataRole.AccessibleTextRole) == "tag a, 12+ items"
+
+
+@pytest.mark.parametrize("facet", Facet)
+def test_how_many_values_can_be_chosen_is_told_and_spoken(facet):
+    model = FacetModel()
+    model.show_pages({facet: page_of(facet, {"learning": 3} if facet is Facet.KIND else {"agent": 2})})
+    head = model.facet_index(facet)
+    is_several = facet in (Facet.KIND, Facet.SOURCE, Facet.TAG)
+    spoken = "several can be chosen" if is_several else "one can be chosen"
+    told = "Several values may be chosen" if is_several else "One value may be chosen"
+    assert told in tip_of(head)
+    assert spoken in head.data(Qt.ItemDataRole.AccessibleTextRole)
+    row = model.index(0, 0, head)
+    assert row.data(RowTypeRole) == RowType.VALUE
+    assert row.data(Qt.ItemDataRole.AccessibleDescriptionRole) == spoken
 
 
 def test_chosen_values_stand_on_top_even_at_zero():
