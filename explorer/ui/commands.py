@@ -9,15 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QKeySequence
+from shiboken6 import isValid
 
-from explorer.contract import ExplorePage, Facet, Hit, MemoryEngine, MetaFilter, Namespace
+from explorer.contract import ExplorePage, Facet, Hit, InvalidRequest, MemoryEngine, MetaFilter, Namespace
 from explorer.contract.query import MAX_BUCKETS
 from explorer.ui import text
+from explorer.ui.actions import actions_of, why_not
 from explorer.ui.facet_counts import count
 from explorer.ui.headline import headline
 from explorer.ui.i18n import tr
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
+from explorer.ui.models.namespace_model import Node
 from explorer.ui.namespaces import reach_of
 from explorer.ui.palette import Command
 
@@ -49,14 +52,26 @@ class Commands:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
+        self._cut: list[Facet] = []  # those of which the engine has more values than it gives at once
 
     def gather(self) -> list[Command]:
-        """All that needs no asking: actions first, then what was seen lately, then where one can go."""
+        """All that needs no asking: the window's own actions first, then what was seen lately, then those of its
+        panels and menus, then where one can go.
+        """
+        self._cut = []
+        own: list[Command] = []
+        lately: list[Command] = []
+        others: list[Command] = []
+        first = set(self._window.actions())
+        for action, title in actions_of(self._window).items():
+            if action is not self._window.palette_action:
+                group = own if action in first else lately if action.property("what") else others
+                group.append(_of_action(action, title))
         return [
-            *self._actions(),
-            *self._views(),
-            *self._recent_searches(),
+            *own,
+            *lately,
             *self._recent_items(),
+            *others,
             *self._nodes(0, NODES_AT_ONCE),
             *self._values(),
         ]
@@ -70,6 +85,7 @@ class Commands:
         if engine is None:
             return []
         pages = await _pages(engine, filter, self._facets_not_whole())
+        self._cut = [facet for facet, page in pages.items() if page.more_buckets]
         found = []
         values = itertools.chain.from_iterable(itertools.starmap(self._values_of, pages.items()))
         for command in itertools.chain(self._nodes(NODES_AT_ONCE, NODES_MOST), values):
@@ -78,37 +94,67 @@ class Commands:
                 await asyncio.sleep(0)
         return found
 
-    def search_for(self, typed: str) -> Command | None:
-        """The last line: what is typed as a search inside the filter."""
+    def beyond(self) -> str:
+        """What there is that has no line, and the way to it."""
+        what = [WORDS[facet].title for facet in self._cut]
+        if self._window.namespaces.model.size > NODES_MOST:
+            what.insert(0, tr("Node"))
+        if not what:
+            return ""
+        return tr("There are more than can be found here: {what}. Type one whole to go to it.", what=", ".join(what))
+
+    def made_of(self, typed: str) -> list[Command]:
+        """The lines at the end: what is typed as a whole value where there are more than are known, and as a search
+        inside the filter.
+        """
         window = self._window
-        if window.engine is None or not window.engine.descriptor().fetch_modes:
-            return None
+        if window.engine is None:
+            return []
         words = text.isolate(text.shown(typed, 80))
-        return Command(
-            tr("Search inside the filter for {words}", words=words),
-            tr("Search"),
-            partial(self._window.search_box.search, typed),
-            "search",
-        )
-
-    # Actions
-
-    def _actions(self) -> Iterator[Command]:
-        for action in self._window.commands():
-            yield _of_action(action)
+        made = [
+            Command(
+                tr("Filter by {text}", text=words),
+                _kind_of(facet),
+                partial(self._narrow, facet, typed),
+                _FACET_ICONS.get(facet, "funnel"),
+                tr("as it is typed"),
+                key=_value_key(facet, typed),
+            )
+            for facet in self._cut
+        ]
+        made += self._node_beyond(typed)
+        if window.engine.descriptor().fetch_modes:
+            search = tr("Search inside the filter for {words}", words=words)
+            made.append(Command(search, tr("Search"), partial(window.search_box.search, typed), "search"))
+        return made
 
     # Where one can go
 
     def _nodes(self, first: int, end: int) -> Iterator[Command]:
         for node in self._window.namespaces.model.nodes()[first:end]:
-            yield Command(
-                text.shown(str(node.namespace)),
-                tr("Node"),
-                partial(self._go_to_node, node.namespace),
-                node.icon,
-                text.counted(node.here, "item", self._window.namespaces.model.is_truncated),
-                key=f"node {node.path}",
-            )
+            yield self._node(node)
+
+    def _node(self, node: Node) -> Command:
+        return Command(
+            text.shown(str(node.namespace)),
+            tr("Node"),
+            partial(self._go_to_node, node.namespace),
+            node.icon,
+            text.counted(node.here, "item", self._window.namespaces.model.is_truncated),
+            key=f"node {node.path}",
+        )
+
+    def _node_beyond(self, typed: str) -> Iterator[Command]:
+        """The node of that path, where there are more than are listed."""
+        model = self._window.namespaces.model
+        if model.size <= NODES_MOST:
+            return
+        try:
+            node = model.node(Namespace.parse(typed))
+        except InvalidRequest:
+            return
+        if node is not None:
+            yield self._node(node)
 
     def _values(self) -> Iterator[Command]:
         model = self._window.facets.model
@@ -120,8 +166,7 @@ class Commands:
     def _values_of(self, facet: Facet, page: ExplorePage) -> Iterator[Command]:
         if facet is Facet.NAMESPACE:  # the nodes, which stand there already
             return
-        noun = WORDS[facet].noun
-        kind = f"{noun[:1].upper()}{noun[1:]}"
+        kind = _kind_of(facet)
         for bucket in page.buckets:
             yield Command(
                 value_label(facet, bucket.value),
@@ -129,7 +174,7 @@ class Commands:
                 partial(self._narrow, facet, bucket.value),
                 _FACET_ICONS.get(facet, "funnel"),
                 text.counted(bucket.count, "item", page.truncated),
-                key=f"{facet.value} {bucket.value}",
+                key=_value_key(facet, bucket.value),
             )
 
     def _facets_not_whole(self) -> list[Facet]:
@@ -145,17 +190,6 @@ class Commands:
             title = text.shown(headline(hit).name, 120) or tr("(empty)")
             yield Command(title, tr("Item"), partial(self._window.open_item, hit), KIND_ICONS[hit.kind], where)
 
-    def _recent_searches(self) -> Iterator[Command]:
-        for query in self._window.search_box.recent:
-            yield Command(
-                text.shown(query, 120), tr("Recent search"), partial(self._window.search_box.search, query), "clock"
-            )
-
-    def _views(self) -> Iterator[Command]:
-        for view in self._window.views.views:
-            show = partial(self._window.show_saved, view.name)
-            yield Command(text.shown(view.name, 120), tr("Saved view"), show, "eye")
-
     # What they do
 
     def _go_to_node(self, at: Namespace) -> None:
@@ -164,7 +198,10 @@ class Commands:
         self._window.go_to_filter(filter.model_copy(update={"reach": reach}))
 
     def _narrow(self, facet: Facet, value: str) -> None:
-        self._window.go_to_filter(narrowed(facet, self._window.trail.current.filter, value))
+        try:
+            self._window.go_to_filter(narrowed(facet, self._window.trail.current.filter, value))
+        except InvalidRequest as error:  # a value that an engine counts, or a person types, and no filter can have
+            self._window.show_exception(error)
 
 
 class Recent:
@@ -193,10 +230,25 @@ async def _pages(engine: MemoryEngine, filter: MetaFilter, facets: Sequence[Face
     return (await count(engine, filter, dict.fromkeys(facets, MAX_BUCKETS))).pages
 
 
-def _of_action(action: QAction) -> Command:
+def _kind_of(facet: Facet) -> str:
+    noun = WORDS[facet].noun
+    return f"{noun[:1].upper()}{noun[1:]}"
+
+
+def _value_key(facet: Facet, value: str) -> str:
+    return f"{facet.value} {value}"
+
+
+def _of_action(action: QAction, title: str) -> Command:
     keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    title = action.property("wholeTitle") or action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
-    icon = action.property("iconName") or ""
-    why_not = "" if action.isEnabled() else str(action.property("whyNot") or tr("Not possible now"))
+    icon = str(action.property("iconName") or "")
+    # Translators: beside an action that is a switch
+    aside = tr("on") if action.isChecked() else ""
+    what = str(action.property("what") or tr("Action"))
+
+    def run() -> None:
+        if isValid(action):  # a menu may have been filled anew meanwhile
+            action.trigger()
+
     # Only of actions: of some thousand paths any two letters would be initials.
-    return Command(title, tr("Action"), action.trigger, icon, keys=keys, why_not=why_not, by_initials=True)
+    return Command(title, what, run, icon, aside, keys, why_not(action), by_initials=True)

@@ -39,6 +39,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
 from explorer.ui import icons
+from explorer.ui.actions import allow, clear
 from explorer.ui.facet_counts import Counted, count
 from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
 from explorer.ui.i18n import tr
@@ -176,6 +177,7 @@ class FacetPanel(QWidget):
         self._open = set(OPEN_FIRST)
         self._dead: dict[str, list[str]] = {}
         self._find_edits: dict[Facet, FindEdit] = {}
+        self._shown_filled: tuple[list[Facet], set[Facet]] | None = None  # of what that menu was made last
 
         self.model = FacetModel(self)
         self.head = PaneHead(tr("Facets"), tr("counted under the filter"))
@@ -236,14 +238,14 @@ class FacetPanel(QWidget):
 
     def _make_sort_button(self) -> QToolButton:
         self.sort_button = self._tool("sortFacetsButton", "sort", tr("Sort values"))
-        menu = QMenu(self.sort_button)
+        menu = QMenu(tr("Facets"), self.sort_button)
         menu.aboutToShow.connect(lambda: self._fill_sort_menu(menu))
         self._fill_sort_menu(menu)
         self.sort_button.setMenu(menu)
         return self.sort_button
 
     def _fill_sort_menu(self, menu: QMenu) -> None:
-        menu.clear()
+        clear(menu)
         self._add_orders(menu, self.model.order, list(Facet))
 
     def _add_orders(self, menu: QMenu, now: Order | None, facets: list[Facet]) -> None:
@@ -258,7 +260,7 @@ class FacetPanel(QWidget):
 
     def _make_more_button(self) -> QToolButton:
         self.more_button = self._tool("moreFacetsButton", "more", tr("More about facets"))
-        menu = QMenu(self.more_button)
+        menu = QMenu(tr("Facets"), self.more_button)
         menu.addAction(tr("Expand all")).triggered.connect(self._on_expand_triggered)
         menu.addAction(tr("Collapse all")).triggered.connect(self._on_collapse_triggered)
         menu.addSeparator()
@@ -268,7 +270,7 @@ class FacetPanel(QWidget):
         menu.addAction(tr("Put facets back")).triggered.connect(self._on_put_back_triggered)
         menu.addSeparator()
         self.count_all_action = QAction(tr("Count everything"), menu)
-        self.count_all_action.setEnabled(False)
+        allow(self.count_all_action, tr("Everything is counted"))
         self.count_all_action.triggered.connect(self.count_all)
         menu.addAction(self.count_all_action)
         self.more_button.setMenu(menu)
@@ -511,7 +513,8 @@ class FacetPanel(QWidget):
         """Say once where counting stopped, if it did, and offer to go on."""
         n, is_cut = self.counted_items
         can_go_on = is_cut and self.scan_limit < MAX_SCAN
-        self.count_all_action.setEnabled(can_go_on)
+        as_far = tr("A count goes no further") if is_cut else tr("Everything is counted")
+        allow(self.count_all_action, "" if can_go_on else as_far)
         said = tr("Counted {n} of more items", n=number(n)) if is_cut else ""
         if said and said == self._note:
             return  # it is still there, or has been dismissed
@@ -778,13 +781,17 @@ class FacetPanel(QWidget):
         self.tree.scrollTo(self.tree.currentIndex())
 
     def _fill_shown_menu(self) -> None:
+        facets = list(self.model.arrangement), set(self.model.hidden)
+        if facets == self._shown_filled:
+            return
+        self._shown_filled = facets
         self.shown_menu.clear()
         for facet in self.model.arrangement:
             is_shown = facet not in self.model.hidden
             action = self.shown_menu.addAction(label(WORDS[facet].title))
             action.setCheckable(True)
             action.setChecked(is_shown)
-            action.setEnabled(not is_shown or len(self.model.facets) > 1)
+            allow(action, tr("One facet is always shown") if is_shown and len(self.model.facets) == 1 else "")
             action.setData(str(facet))
             action.triggered.connect(lambda checked, facet=facet: self._set_hidden(facet, not checked))
 

@@ -16,6 +16,9 @@ DOMAIN = "explorer"
 LANGUAGES = ("en", "de", "zh_CN")
 """What the window can speak, as gettext names them; the first is the source's."""
 
+OWN_NAMES = {"en": "English", "de": "Deutsch", "zh_CN": "简体中文"}
+"""What each language calls itself, which is the same in all of them."""
+
 _words = gettext.NullTranslations()
 
 

@@ -118,6 +118,7 @@ def keep(target: QAbstractButton | QAction, name: str, color_token: str = "text2
     kept.name = name
     kept.color_token = color_token
     kept.renew()
+    target.setProperty("iconName", name)
 
 
 class IconLabel(QWidget):

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from explorer.contract import Hit, InvalidRequest, MemoryEngine, Reach
 from explorer.transfer import BETWEEN, CopyForm, FileError, copied
+from explorer.ui.actions import panel_action
 from explorer.ui.headline import headline
 from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.job_list import Progress, items_done
@@ -54,7 +55,7 @@ class Copies(QObject):
         self._progress: dict[str, Progress] = {}
         self.actions: dict[CopyForm, QAction] = {}
         for form, (words, shortcut) in _FORMS.items():
-            action = QAction(tr(words), self)
+            action = panel_action(self, tr("Selected items"), tr(words))
             action.setObjectName(f"copy{form.value.capitalize()}Action")
             action.setShortcut(QKeySequence(shortcut))
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)

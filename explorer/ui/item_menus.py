@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from explorer.contract import ListOrder, SortBy
 from explorer.ui import icons
+from explorer.ui.actions import allow, clear
 from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import ItemView
 from explorer.ui.models.item_model import NAMES, SORT_OF, Column, ItemModel
@@ -56,13 +57,14 @@ class _MenuButton(QToolButton):
         self.setAccessibleName(words)
         self.setToolTip(words)
         icons.keep(self, icon)
-        menu = QMenu(self)
+        self._filled: object = None  # of what the menu was made last
+        menu = QMenu(words, self)
         menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(self.fill)
         self.setMenu(menu)
 
     def fill(self) -> None:
-        """Bring the menu up to date, as it is when it opens."""
+        """Bring the menu up to date, as it is when it opens; what is up to date stays."""
         raise NotImplementedError
 
 
@@ -100,8 +102,12 @@ class SortButton(_MenuButton):
         self.setToolButtonStyle(style.ToolButtonIconOnly if is_narrow else style.ToolButtonTextBesideIcon)
 
     def fill(self) -> None:
+        refusals = tuple(map(self._model.sort_refusal, Column))
+        if self._filled == (self._order, refusals):
+            return
+        self._filled = (self._order, refusals)
         menu = self.menu()
-        menu.clear()
+        clear(menu)
         group = QActionGroup(menu)
         for (by, descending), words in ORDER_WORDS.items():
             if descending and by is not SortBy.OBSERVED and self._order != ListOrder(by=by):
@@ -110,9 +116,8 @@ class SortButton(_MenuButton):
             column = next(column for column, each in SORT_OF.items() if each is by)
             action = menu.addAction(tr(words))
             action.setCheckable(True)
-            action.setEnabled(self._model.can_sort(column))
+            allow(action, self._model.sort_refusal(column))
             action.setChecked(action.isEnabled() and order == self._order)
-            action.setToolTip(self._model.sort_refusal(column))
             action.triggered.connect(lambda _=False, order=order: self.order_wanted.emit(order))
             group.addAction(action)
         menu.addSeparator()
@@ -122,8 +127,7 @@ class SortButton(_MenuButton):
             menu.addSeparator()
         for column, words in _NEVER_BY.items():
             action = menu.addAction(tr(words))
-            action.setEnabled(False)
-            action.setToolTip(self._model.sort_refusal(column))
+            allow(action, self._model.sort_refusal(column))
 
 
 class ColumnsButton(_MenuButton):
@@ -138,8 +142,12 @@ class ColumnsButton(_MenuButton):
         self.fill()
 
     def fill(self) -> None:
+        columns = self._view.columns(), self._view.shown_columns()
+        if self._filled == columns:
+            return
+        self._filled = columns
         menu = self.menu()
-        menu.clear()
+        clear(menu)
         fill_columns_menu(menu, self._view, self)
 
 
@@ -150,16 +158,19 @@ def fill_columns_menu(menu: QMenu, view: ItemView, button: ColumnsButton) -> Non
         action.setCheckable(True)
         action.setChecked(not view.isColumnHidden(column))
         if column is Column.TEXT:
-            action.setEnabled(False)
-            action.setToolTip(tr("The text is always shown"))
+            allow(action, tr("The text is always shown"))
         action.triggered.connect(lambda on, column=column: button.shown_wanted.emit(column, on))
     menu.addSeparator()
     movable = [column for column in view.shown_columns() if column is not Column.KIND]
-    for words, step, columns in ((tr("Move forward"), -1, movable[1:]), (tr("Move back"), 1, movable[:-1])):
+    for words, do, columns in (
+        (tr("Move forward"), partial(view.move_column, step=-1), movable[1:]),
+        (tr("Move back"), partial(view.move_column, step=1), movable[:-1]),
+        (tr("Wider"), partial(view.widen_column, step=1), movable),
+        (tr("Narrower"), partial(view.widen_column, step=-1), movable),
+    ):
         places = menu.addMenu(words)
         places.setEnabled(bool(columns))
         for column in columns:
-            move = partial(view.move_column, column, step)
-            places.addAction(tr(NAMES[column])).triggered.connect(lambda _=False, move=move: move())
+            places.addAction(tr(NAMES[column])).triggered.connect(lambda _=False, do=do, column=column: do(column))
     menu.addAction(tr("Reset widths")).triggered.connect(view.reset_widths)
     menu.addAction(tr("Columns as at first")).triggered.connect(button.reset_wanted)

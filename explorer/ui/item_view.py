@@ -59,6 +59,7 @@ KIND_WIDTH = 40  # at every text size: icons do not grow with it
 _NODE_WIDTHS = (124, 220)
 _NODE_SHARE = 0.19  # of the view, between those two
 _WIDTHS = {Column.AGENT: 104, Column.SOURCE: 104, Column.TAGS: 132}
+WIDER = 16  # by a key
 _LEAST = {Column.TEXT: 120, Column.NODE: 64, Column.AGENT: 48, Column.SOURCE: 48, Column.TAGS: 48}
 
 
@@ -66,7 +67,6 @@ class ItemView(QTableView):
     """Whole rows, one line each: hovered, selected and walked as one."""
 
     entered_row = Signal(int)  # Enter or a double click
-    all_wanted = Signal()  # Ctrl+A
     escaped = Signal()
     drag_wanted = Signal()  # the selected rows are being pulled
     arranged = Signal()  # the order or the widths of the columns were changed by hand
@@ -104,6 +104,9 @@ class ItemView(QTableView):
         self._head.sectionResized.connect(self._on_head_section_resized)
         self._head.sectionMoved.connect(self._on_head_section_moved)
         self._head.sectionHandleDoubleClicked.connect(self.reset_widths)
+        self._head.width_wanted.connect(lambda section, step: self.widen_column(Column(section), step))
+        self._head.place_wanted.connect(lambda section, step: self.move_column(Column(section), step))
+        self._head.left.connect(self._on_head_left)
 
     @property
     def head(self) -> ItemHead:
@@ -215,11 +218,29 @@ class ItemView(QTableView):
         if to != at:
             self._head.moveSection(self._head.visualIndex(column), self._head.visualIndex(others[to]))
 
+    def widen_column(self, column: Column, step: int) -> None:
+        """Make a shown column a little wider, or narrower where `step` is negative: the text gives or takes the room,
+        or where it is the text itself, the column with most to spare.
+        """
+        by = step * _scaled(WIDER)
+        if column is Column.TEXT:
+            others = [one for one in self.shown_columns() if one not in (Column.KIND, Column.TEXT)]
+            if not others:
+                return
+            column, by = max(others, key=lambda one: self.columnWidth(one) - self._least_width(one)), -by
+        spare = self.columnWidth(Column.TEXT) - self._least_width(Column.TEXT)
+        self._chosen[column] = max(self._least_width(column), self.columnWidth(column) + min(by, spare))
+        self.fit_columns()
+        self.arranged.emit()
+
     def reset_widths(self) -> None:
         """Let go of the widths that were given by hand."""
         self._chosen.clear()
         self.fit_columns()
         self.arranged.emit()
+
+    def _on_head_left(self) -> None:
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_head_section_moved(self) -> None:
         if self._is_fitting:
@@ -276,9 +297,6 @@ class ItemView(QTableView):
     # Keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.SelectAll):
-            self.all_wanted.emit()
-            return
         pressed = QKeySequence(event.keyCombination())
         for action in self.actions():
             if action.shortcut() == pressed:  # the view's own copying of a cell would come first otherwise

@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QFocusEvent,
+    QKeySequence,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -43,6 +44,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.transfer import CopyForm
+from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
@@ -288,11 +290,25 @@ class ItemList(QWidget):
         self._kinds_timer.setInterval(KINDS_AFTER_MS)
         self._kinds_timer.timeout.connect(self._ask_kinds)
         self.copies = Copies(self.view, self.jobs)
+        self.select_all_action = panel_action(self, tr("Items"), tr("Select all"))
+        self.select_all_action.setShortcut(QKeySequence(QKeySequence.StandardKey.SelectAll))
+        self.select_all_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.view.addAction(self.select_all_action)
+        self.export_action = panel_action(self, tr("Selected items"), tr("Export…"))
+        self.count_all_action = panel_action(self, tr("Items"), tr("Count all"))
+        self.load_more_action = panel_action(self, tr("Items"), tr("Load more"))
+        self.go_on_action = panel_action(self, tr("Items"), tr("Look further"))
+        self.cancel_copy_action = panel_action(self, tr("Selected items"), tr("Cancel copying"))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.busy_changed.connect(self.busy_changed)
         self.model.page_wanted.connect(self._on_model_page_wanted)
         self.view.entered_row.connect(self._on_view_entered_row)
-        self.view.all_wanted.connect(self.select_all)
+        self.select_all_action.triggered.connect(self.select_all)
+        self.export_action.triggered.connect(self.export_wanted)
+        self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
+        self.load_more_action.triggered.connect(self._on_load_more_button_clicked)
+        self.go_on_action.triggered.connect(self.model.go_on)
+        self.cancel_copy_action.triggered.connect(self.copies.cancel)
         self.view.escaped.connect(self._on_view_escaped)
         self.view.drag_wanted.connect(self._on_view_drag_wanted)
         self.view.arranged.connect(self.arranged)
@@ -320,6 +336,7 @@ class ItemList(QWidget):
         self.load_more_button.clicked.connect(self._on_load_more_button_clicked)
         self.loading.cancel_wanted.connect(self._on_loading_cancel_wanted)
         theme().changed.connect(self._on_theme_changed)
+        self._show_sorts()
         self._fit_columns()
         self._on_copies_said("")
         self._show_nothing_open()
@@ -1136,6 +1153,9 @@ class ItemList(QWidget):
         is_uncounted = self._total is None and not self._counting and self.model.has_more and not ask.is_search
         self.count_all_button.setVisible((cut is not None or running or is_uncounted) and not self.model.is_stale)
         self.count_all_button.setText(tr("Stop counting") if running else tr("Count all"))
+        self.count_all_action.setText(self.count_all_button.text())
+        self.count_all_action.setProperty("wholeTitle", under(tr("Items"), self.count_all_button.text()))
+        allow(self.count_all_action, tr("Everything is counted") if self.count_all_button.isHidden() else "")
         is_settled = not (self._counting or running or self._is_replacing or self.model.is_stale)
         if settled is not None and is_settled:
             self._announce(settled)
@@ -1202,6 +1222,9 @@ class ItemList(QWidget):
         self.load_more_button.setVisible(
             is_search and self.model.has_more and not self.model.can_go_on and not self.model.is_stale
         )
+        nothing = tr("Everything is loaded")
+        allow(self.load_more_action, nothing if self.load_more_button.isHidden() else "")
+        allow(self.go_on_action, nothing if self.go_on_button.isHidden() else "")
         if self.model.listing is not None:
             seen = self.view.visible_rows()
             first, last = number(seen.start + 1), number(seen.stop)
@@ -1277,6 +1300,9 @@ class ItemList(QWidget):
             words = tr("{n} selected", n=count) if count != NONE else ""
         self.selected_label.setText(words)
         self.export_button.setVisible(count != NONE)
+        for action in (self.export_action, *self.copies.actions.values()):
+            allow(action, tr("Nothing is selected") if count == NONE else "")
+        allow(self.select_all_action, "" if self.model.rowCount() else tr("There are no items"))
         self.select_all_button.setText(tr("Select all {n}", n=settled) if settled is not None else tr("Select all"))
         is_limit = has_all_rows and (rows >= MAX_HITS_SELECTED or self.model.can_go_on)
         is_done = self._is_all_selected or self._wants_all_hits or is_limit
@@ -1332,6 +1358,7 @@ class ItemList(QWidget):
     def _on_copies_said(self, words: str, can_cancel: bool = False) -> None:
         self.copied_label.say(words)
         self.copy_cancel_button.setVisible(can_cancel)
+        allow(self.cancel_copy_action, tr("Nothing is being copied") if self.copy_cancel_button.isHidden() else "")
 
     def _on_view_drag_wanted(self) -> None:
         if self._engine is None or self._shown_ask is None:
@@ -1386,9 +1413,9 @@ class ItemList(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(list(self.copies.actions.values()))
-        menu.addAction(tr("Export…")).triggered.connect(self.export_wanted)
+        menu.addAction(self.export_action)
         menu.addSeparator()
-        menu.addAction(tr("Select all")).triggered.connect(self.select_all)
+        menu.addAction(self.select_all_action)
         menu.popup(self.view.viewport().mapToGlobal(at))
 
     # The view

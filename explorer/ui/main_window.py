@@ -41,6 +41,7 @@ from explorer.contract import (
     TinyMemoryError,
 )
 from explorer.ui import icons, news, reads, text
+from explorer.ui.actions import allow
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
@@ -48,9 +49,10 @@ from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
+from explorer.ui.docks import Docks
 from explorer.ui.engine_words import engine_name
 from explorer.ui.facets import FacetPanel
-from explorer.ui.i18n import tr, tr_n
+from explorer.ui.i18n import OWN_NAMES, tr, tr_n
 from explorer.ui.items import ItemList
 from explorer.ui.job_list import JobList, State
 from explorer.ui.jobs import Jobs
@@ -58,12 +60,13 @@ from explorer.ui.jobs_view import JobsView
 from explorer.ui.labels import plain_label
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
-from explorer.ui.shortcuts import VIEW, WINDOW, areas
+from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
 from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
-from explorer.ui.viewer import METADATA, RAW, READ, WHY, ItemViewer
+from explorer.ui.trees import PaneHead
+from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -134,6 +137,8 @@ class MainWindow(QMainWindow):
         self._palette_box: Palette | None = None
         self._jobs_view: JobsView | None = None
 
+        # What is chosen in the palette is done where the keyboard was.
+        self.docks = Docks(self, self._is_in_palette)
         self._dock_moved = QTimer(self)
         self._dock_moved.setSingleShot(True)
         self._dock_moved.setInterval(0)  # the tab bars are there once Qt has laid out
@@ -147,17 +152,18 @@ class MainWindow(QMainWindow):
             left, right = right, left
         self._layout_version = _LAYOUT_VERSION + self.isRightToLeft()  # one that was saved the other way is no use
         self._docks = [
-            self._dock("namespacesDock", tr("Namespaces"), self.namespaces, self.namespaces.head, left),
-            self._dock("facetsDock", tr("Facets"), self.facets, self.facets.head, left),
-            self._dock("viewerDock", tr("Item"), self.viewer, self.viewer.header, right),
+            self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
+            self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
+            self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
         ]
+        self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
         reads.watch(self)
         self._connect()
         self._order_tabs()
         self._first_layout = self.saveState(self._layout_version)
-        self._allow_actions(is_read_only=False)
+        self._allow_actions(is_read_only=False, can_lock=False)
         self._fill_views_menu()
         self._show_view()
 
@@ -167,6 +173,7 @@ class MainWindow(QMainWindow):
         self.palette_action = self._action(
             tr("Do or go to…"), "search", "Ctrl+K", tr("Find an action, a node, a value, an item")
         )
+        self.palette_action.setObjectName("paletteAction")
         self.shortcuts_action = self._action(tr("Keyboard shortcuts"), "", "F1", tr("All keys, by area"))
         self.back_action = self._action(
             tr("Back"), "chevron-left", "Alt+Left", tr("Show the view before this one"), VIEW
@@ -190,6 +197,8 @@ class MainWindow(QMainWindow):
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
         )
         self.export_action.setObjectName("exportAction")
+        self.read_only_action = self._action(tr("Read-only"), "lock", "", "")
+        self.read_only_action.setCheckable(True)
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -201,6 +210,9 @@ class MainWindow(QMainWindow):
         self.zoom_reset_action = self._action(
             tr("Text at the system's size"), "", "Ctrl+0", tr("Undo larger and smaller"), VIEW
         )
+        self._panel_actions = [
+            self._action(way.words, "", f"Alt+Shift+{way.key}", way.tip, PANELS) for way in self.docks.ways()
+        ]
         self.new_window_action = self._action(
             tr("New window"), "", "Ctrl+Shift+N", tr("This memory in another window as well")
         )
@@ -211,7 +223,6 @@ class MainWindow(QMainWindow):
         action = QAction(words, self)
         if icon:
             icons.keep(action, icon)
-            action.setProperty("iconName", icon)
         if shortcut:
             action.setShortcut(QKeySequence(shortcut))
             tip = f"{tip} ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})"
@@ -221,18 +232,6 @@ class MainWindow(QMainWindow):
         action.setProperty("tip", tip)
         self.addAction(action)
         return action
-
-    def commands(self) -> list[QAction]:
-        """Every action, for the palette: the window's own, then those of its panels and menus."""
-        return [
-            *(action for action in self.actions() if action is not self.palette_action),
-            self.viewer.similar_action,
-            self.viewer.find_action,
-            self.facets.count_all_action,
-            *self.items.copies.actions.values(),
-            *(dock.toggleViewAction() for dock in self._docks),
-            *self._look_actions,
-        ]
 
     def _build_top(self) -> None:
         bar = QToolBar()
@@ -245,15 +244,13 @@ class MainWindow(QMainWindow):
         self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
         self.read_only_button = QToolButton()
         self.read_only_button.setObjectName("readOnlyButton")
-        self.read_only_button.setCheckable(True)
-        self.read_only_button.setEnabled(False)
+        self.read_only_button.setDefaultAction(self.read_only_action)
         self.more_button = QToolButton()
         self.more_button.setObjectName("moreButton")
         self.more_button.setAccessibleName(tr("More"))
         self.more_button.setToolTip(tr("More"))
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.more_button, "more")
-        self._show_lock(is_read_only=False)
         for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
             bar.addWidget(widget)
         bar.addWidget(_stretch())
@@ -284,11 +281,20 @@ class MainWindow(QMainWindow):
         button.setAccessibleName(action.text())
         return button
 
-    def _dock(self, name: str, title: str, panel: QWidget, head: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-        """A dock whose title bar is the panel's own head, by which it can be dragged."""
+    def _dock(
+        self,
+        name: str,
+        title: str,
+        close: str,
+        panel: NamespacePanel | FacetPanel | ItemViewer,
+        area: Qt.DockWidgetArea,
+    ) -> QDockWidget:
+        """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
@@ -310,43 +316,51 @@ class MainWindow(QMainWindow):
             toggle.setProperty("wholeTitle", title)  # where it stands alone: in the palette
             panels.addAction(toggle)
         panels.addSeparator()
-        first_layout = panels.addAction(tr("Put everything back"), self._restore_first_layout)
-        first_layout.setProperty("wholeTitle", tr("Panels: put everything back"))
+        panels.addActions(self.docks.actions)
+        panels.addSeparator()
+        panels.addAction(tr("Put everything back"), self._restore_first_layout)
         looks = menu.addMenu(tr("Appearance"))
         group = QActionGroup(self)
-        self._look_actions = [first_layout]
-        modes: dict[Mode, tuple[str, str]] = {
-            "system": (tr("As the system"), tr("Appearance: as the system")),
-            "light": (tr("Light"), tr("Appearance: light")),
-            "dark": (tr("Dark"), tr("Appearance: dark")),
-        }
-        for mode, (words, title) in modes.items():
+        modes: dict[Mode, str] = {"system": tr("As the system"), "light": tr("Light"), "dark": tr("Dark")}
+        for mode, words in modes.items():
             look = looks.addAction(words)
-            look.setProperty("wholeTitle", title)
             look.setCheckable(True)
             look.setChecked(theme().mode == mode)
             look.setData(mode)
             group.addAction(look)
-            self._look_actions.append(look)
         group.triggered.connect(self._on_look_group_triggered)
+        self._looks = group
         looks.addSeparator()
         self.contrast_action = looks.addAction(tr("High contrast"))
-        self.contrast_action.setProperty("wholeTitle", tr("Appearance: high contrast"))
         self.contrast_action.setCheckable(True)
         self.contrast_action.setChecked(theme().high_contrast)
         self.contrast_action.triggered.connect(self._on_contrast_action_triggered)
-        self._look_actions.append(self.contrast_action)
+        self._add_languages(looks.addMenu(tr("Language")))
         looks.addSeparator()
         looks.addActions([self.zoom_in_action, self.zoom_out_action, self.zoom_reset_action])
         menu.addSeparator()
         menu.addActions([self.shortcuts_action, self.close_action, self.quit_action])
         self.more_button.setMenu(menu)
 
+    def _add_languages(self, menu: QMenu) -> None:
+        wanted = self._settings.value("language") if self._settings is not None else None
+        group = QActionGroup(menu)
+        for language, words in (("", tr("As the system")), *OWN_NAMES.items()):
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setChecked(language == (wanted if wanted in OWN_NAMES else ""))
+            action.setData(language)
+            group.addAction(action)
+        group.triggered.connect(self._on_languages_triggered)
+
     def _fill_views_menu(self) -> None:
         menu = self.views_button.menu()
         menu.clear()
         for view in self.views.views:
             action = menu.addAction(text.label(text.shown(view.name)))
+            action.setProperty("what", tr("Saved view"))
+            action.setProperty("wholeTitle", text.shown(view.name, NAME_MOST))
+            action.setProperty("iconName", "eye")
             action.triggered.connect(partial(self.show_saved, view.name))
         menu.addSeparator()
         menu.addActions([self.save_view_action, self.views_action])
@@ -427,13 +441,16 @@ class MainWindow(QMainWindow):
         self.new_window_action.triggered.connect(self.new_window_wanted)
         self.close_action.triggered.connect(self.close)
         theme().changed.connect(self._on_theme_changed)
-        self.read_only_button.clicked.connect(self._on_read_only_button_clicked)
+        self.read_only_action.triggered.connect(self._on_read_only_action_triggered)
+        self.docks.arranged.connect(self._on_docks_arranged)
+        self.docks.closed.connect(self._on_docks_closed)
         self._health_timer = QTimer(self)
         self._health_timer.setInterval(_HEALTH_EVERY_MS)
         self._health_timer.timeout.connect(self._ask_health)
 
     def _order_tabs(self) -> None:
         """The way of the Tab key: toolbar, chips, namespaces, facets, time line, list, viewer, status."""
+        close_buttons = [dock.titleBarWidget().findChildren(QToolButton)[-1] for dock in self._docks]
         stops: list[QWidget] = [
             self.connection_box,
             self.back_button,
@@ -447,14 +464,17 @@ class MainWindow(QMainWindow):
             self.chip_bar,
             self.views_button,
             self.namespaces.reach_box,
+            close_buttons[0],
             self.namespaces.tree,
             self.facets.sort_button,
             self.facets.more_button,
+            close_buttons[1],
             self.facets.tree,
             self.items.news_button,
             self.items.sort_button,
             self.items.columns_button,
             self.timeline,
+            self.items.view.head,
             self.items.view,
             self.items.select_all_button,
             self.items.copy_cancel_button,
@@ -463,6 +483,7 @@ class MainWindow(QMainWindow):
             self.viewer.similar_button,
             self.viewer.copy_button,
             self.viewer.more_button,
+            close_buttons[2],
             self.viewer,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
@@ -515,9 +536,7 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
-        self._show_lock(is_read_only)
-        self.read_only_button.setEnabled(engine is not None and can_lock)
-        self._allow_actions(is_read_only)
+        self._allow_actions(is_read_only, can_lock)
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
         self._show_view()
@@ -525,24 +544,27 @@ class MainWindow(QMainWindow):
         self._health_timer.start()
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _allow_actions(self, is_read_only: bool) -> None:
+    def _allow_actions(self, is_read_only: bool, can_lock: bool) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
         for action in (self.refresh_action, self.export_action, self.find_action):
-            _allow(action, nothing)
+            allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
-        _allow(self.save_view_action, nothing or nameless)
-        _allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
+        allow(self.save_view_action, nothing or nameless)
+        allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
+        allow(self.read_only_action, nothing or ("" if can_lock else tr("Only a file can be opened read-only")))
+        self._show_lock(is_read_only)
 
     def _show_lock(self, is_read_only: bool) -> None:
-        button = self.read_only_button
-        button.setChecked(is_read_only)
-        button.setText(tr("Read-only") if is_read_only else tr("Can write"))
-        button.setToolTip(
-            tr("Opened read-only: nothing in this memory can change. Press to allow changes.")
-            if is_read_only
-            else tr("Changes are possible. Press to open read-only.")
-        )
-        icons.keep(button, "lock" if is_read_only else "lock-open")
+        action = self.read_only_action
+        action.setChecked(is_read_only)
+        action.setIconText(tr("Read-only") if is_read_only else tr("Can write"))
+        if action.isEnabled():
+            action.setToolTip(
+                tr("Opened read-only: nothing in this memory can change. Press to allow changes.")
+                if is_read_only
+                else tr("Changes are possible. Press to open read-only.")
+            )
+        icons.keep(action, "lock" if is_read_only else "lock-open")
         self._fold_labels()
 
     def _ask_health(self) -> None:
@@ -580,9 +602,9 @@ class MainWindow(QMainWindow):
 
     def _show_view(self) -> None:
         view = self.trail.current
-        _allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
-        _allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
-        _allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
+        allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
+        allow(self.clear_action, "" if view != View() else tr("There is no condition"))
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
@@ -795,7 +817,7 @@ class MainWindow(QMainWindow):
         """The command palette, made when it is first asked for."""
         if self._palette_box is None:
             offered = Commands(self)
-            self._palette_box = Palette(self, offered.gather, offered.ask, offered.search_for)
+            self._palette_box = Palette(self, offered.gather, offered.ask, offered.made_of, offered.beyond)
             self._palette_box.failed.connect(self.show_exception)
             self.job_list.watch(self._palette_box.jobs, reads.of_palette(self._palette_box))
         return self._palette_box
@@ -840,8 +862,8 @@ class MainWindow(QMainWindow):
         elif lane != "open item" or not isinstance(error, TinyMemoryError):  # of no answer the health tells
             self.show_exception(error)
 
-    def _on_read_only_button_clicked(self, is_wanted: bool) -> None:
-        self.read_only_button.setChecked(not is_wanted)  # it turns once the memory has been opened that way
+    def _on_read_only_action_triggered(self, is_wanted: bool) -> None:
+        self.read_only_action.setChecked(not is_wanted)  # it turns once the memory has been opened that way
         self.read_only_wanted.emit(is_wanted)
 
     def _on_look_group_triggered(self, action: QAction) -> None:
@@ -857,6 +879,16 @@ class MainWindow(QMainWindow):
         if self._settings is not None:
             self._settings.setValue("highContrast", is_wanted)
 
+    def _on_languages_triggered(self, action: QAction) -> None:
+        language: str = action.data()
+        if self._settings is not None:
+            self._settings.setValue("language", language)
+        if language:
+            said = tr("The window speaks {language} from its next start.", language=OWN_NAMES[language])
+        else:
+            said = tr("The window speaks the system's language from its next start.")
+        self.error_banner.show_note(said, icon="info")
+
     def _zoom(self, step: int) -> None:
         percent = zoomed(theme().zoom, step)
         theme().set_zoom(percent)
@@ -866,11 +898,10 @@ class MainWindow(QMainWindow):
 
     def _on_theme_changed(self) -> None:
         self._bar.setFixedHeight(theme().row_height("toolbar"))
-        _allow(self.zoom_in_action, "" if theme().zoom < ZOOMS[-1] else tr("It is at its largest"))
-        _allow(self.zoom_out_action, "" if theme().zoom > ZOOMS[0] else tr("It is at its smallest"))
-        for look in self._look_actions:
-            if look.data() is not None:
-                look.setChecked(look.data() == theme().mode)
+        allow(self.zoom_in_action, "" if theme().zoom < ZOOMS[-1] else tr("It is at its largest"))
+        allow(self.zoom_out_action, "" if theme().zoom > ZOOMS[0] else tr("It is at its smallest"))
+        for look in self._looks.actions():
+            look.setChecked(look.data() == theme().mode)
         self.contrast_action.setChecked(theme().high_contrast)
         if not self._has_own_layout:
             self.place_docks()
@@ -915,6 +946,16 @@ class MainWindow(QMainWindow):
         for dock in self._docks:
             dock.show()
         self.place_docks()
+
+    def _is_in_palette(self, widget: QWidget) -> bool:
+        return self._palette_box is not None and _holds(self._palette_box, widget)
+
+    def _on_docks_arranged(self) -> None:
+        self._has_own_layout = True
+
+    def _on_docks_closed(self) -> None:
+        self.statusBar().showMessage(tr("Closed. The menu shows it again, under Panels."), _TOLD_MS)
+        self.items.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -990,14 +1031,6 @@ class _Column(QWidget):
         column.setSpacing(0)
         for row in rows:
             column.addWidget(row)
-
-
-def _allow(action: QAction, why_not: str) -> None:
-    """Let an action be, or grey it; the reason is in its tooltip and in the palette."""
-    action.setEnabled(not why_not)
-    action.setProperty("whyNot", why_not)
-    tip = str(action.property("tip"))
-    action.setToolTip(tr("{tip}. {reason}.", tip=tip, reason=why_not) if why_not else tip)
 
 
 def _gap(width: int) -> QWidget:

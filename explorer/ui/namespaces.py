@@ -44,7 +44,7 @@ ICON = 16
 NAME_LEFT = ICON_LEFT + ICON + ICON_LEFT + 2
 NUMBER_WIDTH = 44
 HEAD_PADDING = 4
-REACH_LEAST = 160
+REACH_LEAST = 124
 MEASURED = 50  # siblings: the longest by their letters, among which the widest is
 
 OPEN_DEPTH = 2

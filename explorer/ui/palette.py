@@ -79,6 +79,7 @@ class Command:
 
 Gather = Callable[[], Sequence[Command]]
 Ask = Callable[[], Coroutine[Any, Any, Sequence[Command]]]
+Last = Callable[[str], Sequence[Command]]
 
 
 class CommandModel(QAbstractListModel):
@@ -194,17 +195,19 @@ class CommandEdit(QLineEdit):
 class Palette(QFrame):
     """An overlay over the window; it closes before what was chosen is done, and gives the focus back.
 
-    `gather` brings what is known now, `ask` what the engine knows besides; it is asked once for each opening.
+    `gather` brings what is known now, `ask` what the engine knows besides; it is asked once for each opening. `last`
+    makes the lines at the end out of what is typed. `beyond` says what there is that none of them brings; "" for
+    nothing.
     """
 
     failed = Signal(object)  # the exception of an ask that was refused
 
-    def __init__(self, parent: QWidget, gather: Gather, ask: Ask, last: Callable[[str], Command | None]) -> None:
+    def __init__(self, parent: QWidget, gather: Gather, ask: Ask, last: Last, beyond: Callable[[], str]) -> None:
         super().__init__(parent)
         self.setObjectName("commandPalette")
         self.setAccessibleName(tr("Commands"))
         self.setProperty("surface", "popup")
-        self._gather, self._ask, self._last = gather, ask, last
+        self._gather, self._ask, self._last, self._beyond = gather, ask, last, beyond
         self._commands: list[Command] = []
         self._found: list[Command] = []
         self._has_asked = False
@@ -316,8 +319,9 @@ class Palette(QFrame):
     def _show_fitting(self) -> None:
         typed = self.edit.text().strip()
         fitting = best(typed, itertools.chain(self._commands, self._found), lambda command: command.names, SHOWN_MOST)
-        if typed and (last := self._last(typed)) is not None:
-            fitting.append(last)
+        if typed:
+            known = {command.key for command in fitting if command.key}
+            fitting += [command for command in self._last(typed) if command.key not in known]
         self.model.show_commands(fitting)
         self.list.setCurrentIndex(self.model.index(0))
         self.list.scrollToTop()
@@ -340,6 +344,8 @@ class Palette(QFrame):
         was_first = self.list.currentIndex().row() == 0
         known = {command.key for command in self._commands}
         self._found = [command for command in found if command.key not in known]
+        if beyond := self._beyond():
+            self._show_note(beyond)
         self._show_fitting()
         for row in range(0 if was_first else self.model.rowCount()):  # who has walked on stays where they were
             if self.model.command(self.model.index(row)) == current:
@@ -348,11 +354,14 @@ class Palette(QFrame):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if isinstance(error, TinyMemoryError):
-            self.note_label.setText(tr("More values could not be read.") + " " + news.sentence(error))
-            self.note_label.show()
-            self.place()
+            self._show_note(tr("More values could not be read.") + " " + news.sentence(error))
         else:
             self.failed.emit(error)
+
+    def _show_note(self, words: str) -> None:
+        self.note_label.setText(words)
+        self.note_label.show()
+        self.place()
 
     # The choice
 

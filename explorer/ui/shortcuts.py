@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from explorer.ui.i18n import mark, tr
@@ -13,6 +13,7 @@ from explorer.ui.i18n import mark, tr
 WINDOW = mark("Window")
 # Translators: what is shown; a noun.
 VIEW = mark("View")
+PANELS = mark("Panels")
 _SEARCH = mark("Search")
 # Translators: the filter; a noun.
 _FILTER = mark("Filter")
@@ -20,6 +21,7 @@ _PLACES = mark("Namespaces and facets")
 _TIME = mark("Time line")
 # Translators: the list of items; a noun.
 _LIST = mark("List")
+_HEADS = mark("Column heads")
 _ITEM = mark("Item")
 _PALETTE = mark("Command palette")
 
@@ -72,13 +74,19 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("PgUp", "PgDown"), mark("A page up, or down")),
         Key(("Home", "End"), mark("The first item, or the last; with Shift select")),
         Key(("Return",), mark("Read the item")),
-        Key(("Ctrl+A",), mark("Select all that match")),
         Key(("Esc",), mark("Back from a search to the list")),
+    ),
+    _HEADS: (
+        Key(("Left", "Right"), mark("The column before, or after")),
+        Key(("Shift+Left", "Shift+Right"), mark("Make the column narrower, or wider")),
+        Key(("Ctrl+Left", "Ctrl+Right"), mark("Move the column")),
+        Key(("Return", "Space"), mark("Sort by the column; once more turns the order around")),
+        Key(("Down",), mark("To the items")),
     ),
     _ITEM: (
         Key(("Left", "Right"), mark("Between Read, Raw, Metadata and Why")),
         Key(("Up", "Down"), mark("The same; in the find bar the place before, or after")),
-        Key(("Ctrl+C",), mark("Copy what is marked")),
+        Key(("Ctrl+C",), mark("Copy what is marked, or the metadata value")),
         Key(("Ctrl+A",), mark("Mark all")),
         Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
         Key(("Esc",), mark("Close the find bar")),
@@ -94,7 +102,7 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
 
 def areas(window: QWidget) -> list[tuple[str, list[Key]]]:
     """All keys by the title of the area they belong to: first what works everywhere, then pane by pane."""
-    found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, *PANE_KEYS)}
+    found: dict[str, list[Key]] = {area: [] for area in (WINDOW, VIEW, PANELS, *PANE_KEYS)}
     for area, keys, words in _of_actions(window):
         entries = found.setdefault(area, [])
         if (key := Key(keys, words)) not in entries:
@@ -108,16 +116,13 @@ def _of_actions(window: QWidget) -> Iterator[tuple[str, tuple[str, ...], str]]:
     for one in window.findChildren(QAction):
         if (keys := _portable(one.shortcuts())) and one.text():
             yield str(one.property("area") or _pane_of(one)), keys, one.text().replace("&", "").removesuffix("…")
-    for bare in window.findChildren(QShortcut):
-        if (keys := _portable(bare.keys())) and bare.whatsThis():
-            yield _pane_of(bare), keys, bare.whatsThis()
 
 
 def _portable(keys: Sequence[QKeySequence]) -> tuple[str, ...]:
     return tuple(key.toString(QKeySequence.SequenceFormat.PortableText) for key in keys if not key.isEmpty())
 
 
-def _pane_of(action: QAction | QShortcut) -> str:
+def _pane_of(action: QAction) -> str:
     owner = action.parent()
     while owner is not None:
         if owner.objectName() in _PANES:

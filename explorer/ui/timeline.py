@@ -31,6 +31,7 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
+from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
 from explorer.ui.i18n import mark, tr
@@ -122,6 +123,7 @@ class TimelineView(QWidget):
         self.count_all_button.setObjectName("timelineCountAllButton")
         self.count_all_button.setProperty("kind", "link")
         self.count_all_button.hide()
+        self.count_all_action = panel_action(self, tr("Time line"), tr("Count further"))
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(SETTLE_MS)
@@ -131,6 +133,7 @@ class TimelineView(QWidget):
         self._settle.timeout.connect(self._commit_keys)
         self._bars.valueChanged.connect(lambda: self.update(self._on_screen(self._plot)))
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
+        self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)
         theme().changed.connect(self._on_theme_changed)
         self._measure()
@@ -336,6 +339,9 @@ class TimelineView(QWidget):
         truncated = histogram is not None and histogram.truncated
         self.count_all_button.setVisible(truncated and (running or self.scan_limit < MAX_SCAN))
         self.count_all_button.setText(tr("Stop counting") if running else tr("Count further"))
+        self.count_all_action.setText(self.count_all_button.text())
+        self.count_all_action.setProperty("wholeTitle", under(tr("Time line"), self.count_all_button.text()))
+        allow(self.count_all_action, tr("Everything is counted") if self.count_all_button.isHidden() else "")
         self._place_button()
         self._describe()
         self.update()

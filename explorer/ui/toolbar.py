@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import EngineHealth, FetchMode
 from explorer.ui import icons
+from explorer.ui.actions import allow
 from explorer.ui.i18n import mark, tr
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
 from explorer.ui.text import isolate, label, shown, tip
@@ -330,12 +331,19 @@ class SearchBox(QFrame):
         menu.clear()
         for query in self._recent:
             action = menu.addAction(label(isolate(shown(query, _RECENT_CHARS))))
+            action.setProperty("what", tr("Recent search"))
+            action.setProperty("wholeTitle", shown(query, MAX_RECENT_CHARS))
+            action.setProperty("iconName", "clock")
             action.triggered.connect(lambda _=False, query=query: self.search(query))
+        none = tr("No recent searches") if self._remembers else tr("Searches are not remembered")
         if not self._recent:
-            none = tr("No recent searches") if self._remembers else tr("Searches are not remembered")
-            menu.addAction(none).setEnabled(False)
+            note = menu.addAction(none)
+            note.setEnabled(False)
+            note.setProperty("note", True)
         menu.addSeparator()
-        menu.addAction(tr("Forget recent searches")).triggered.connect(lambda: self._recent.clear())
+        forget = menu.addAction(tr("Forget recent searches"))
+        forget.triggered.connect(lambda: self._recent.clear())
+        allow(forget, "" if self._recent else none)
         remember = menu.addAction(tr("Remember searches"))
         remember.setCheckable(True)
         remember.setChecked(self._remembers)

@@ -97,8 +97,8 @@ class PaneHead(QFrame):
         self.setProperty("surface", "panelHead")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
-        row.setContentsMargins(EDGE, 0, GAP, 0)
-        row.setSpacing(GAP // 2)
+        row.setContentsMargins(EDGE, 0, 2, 0)  # what stands at the end has some room around its icon
+        row.setSpacing(3)
         name = QLabel(title)
         name.setTextFormat(Qt.TextFormat.PlainText)
         name.setProperty("textRole", "smallStrong")

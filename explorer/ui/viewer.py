@@ -21,7 +21,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QResizeEvent,
-    QShortcut,
 )
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
@@ -54,6 +53,7 @@ from explorer.contract import (
     dump_item,
 )
 from explorer.ui import icons
+from explorer.ui.actions import allow, under
 from explorer.ui.ask import ask
 from explorer.ui.banner import Banner
 from explorer.ui.clock import local_zone
@@ -247,6 +247,9 @@ class ItemViewer(QWidget):
         self.jobs.failed.connect(self._on_jobs_failed)
         self.segments.chosen.connect(self._on_segments_chosen)
         self.rest_button.clicked.connect(self._on_rest_button_clicked)
+        self.rest_action.triggered.connect(self._on_rest_button_clicked)
+        for choice, action in self.page_actions.items():
+            action.triggered.connect(partial(self._choose_page, choice))
         for grid in (self.pairs, self.metadata):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
@@ -262,11 +265,6 @@ class ItemViewer(QWidget):
         self.find_bar.words_changed.connect(self._on_find_bar_words_changed)
         self.find_bar.step_wanted.connect(self.find_step)
         self.find_bar.closed.connect(self.close_find)
-        for key, step, words in (("F3", 1, tr("The next place found")), ("Shift+F3", -1, tr("The place found before"))):
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setWhatsThis(words)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self.find_step, step))
         self._marking = QTimer(self)  # marks go with what is seen, once scrolling leaves time for it
         self._marking.setSingleShot(True)
         self._marking.setInterval(0)
@@ -290,6 +288,12 @@ class ItemViewer(QWidget):
         icons.keep(self.find_action, "search")
         self.find_action.setShortcut(QKeySequence("Ctrl+F"))  # said, and handled by the window: elsewhere it searches
         self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.next_action = self._found_action(tr("The next place found"), "F3", 1)
+        self.previous_action = self._found_action(tr("The place found before"), "Shift+F3", -1)
+        self.page_actions = {choice: QAction(tr(choice), self) for choice in (READ, RAW, METADATA, WHY)}
+        self.rest_action = QAction(tr(LOAD), self)
+        for action in (*self.page_actions.values(), self.rest_action):
+            action.setProperty("wholeTitle", under(tr("Item"), action.text()))
         self.similar_button = QToolButton()
         self.similar_button.setObjectName("similarButton")
         self.similar_button.setDefaultAction(self.similar_action)
@@ -302,9 +306,15 @@ class ItemViewer(QWidget):
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.copy_button, "copy")
         menu = QMenu(self.copy_button)
-        menu.addAction(tr("Copy text"), self.copy_text)
-        menu.addAction(tr("Copy as JSON"), self.copy_json)
-        menu.addAction(tr("Copy id"), self.copy_id)
+        menu.setTitle(tr("Item"))
+        self._of_item_actions = [
+            self.find_action,
+            self.next_action,
+            self.previous_action,
+            menu.addAction(tr("Copy text"), self.copy_text),
+            menu.addAction(tr("Copy as JSON"), self.copy_json),
+            menu.addAction(tr("Copy id"), self.copy_id),
+        ]
         self.copy_button.setMenu(menu)
         self.more_button = QToolButton()
         self.more_button.setObjectName("viewerMoreButton")
@@ -324,6 +334,14 @@ class ItemViewer(QWidget):
         for button in (self.similar_button, self.copy_button, self.more_button):
             row.addWidget(button)
         self.header.spare = [label, self.similar_button]
+
+    def _found_action(self, words: str, key: str, step: int) -> QAction:
+        action = QAction(words, self)
+        action.setShortcut(QKeySequence(key))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(partial(self.find_step, step))
+        self.addAction(action)
+        return action
 
     def _build_body(self) -> None:
         self.banner = Banner()
@@ -448,9 +466,12 @@ class ItemViewer(QWidget):
         can_search = self._engine is not None and bool(self._engine.descriptor().fetch_modes)
         self.copy_button.setEnabled(has_item)
         self.more_button.setEnabled(has_item)
-        self.similar_action.setEnabled(has_item and can_search)
-        refused = tr("This engine declares no search") if self._engine is not None and not can_search else ""
-        self.similar_action.setToolTip(refused or tr("Search for items like this one, by its text"))
+        nothing = "" if has_item else tr("No item is selected")
+        for action in (*self._of_item_actions, *self.page_actions.values()):
+            allow(action, nothing)
+        refused = tr("This engine declares no search") if self._engine is not None and not can_search else nothing
+        self.similar_action.setProperty("tip", "" if refused else tr("Search for items like this one, by its text"))
+        allow(self.similar_action, refused)
 
     def show_hit(self, hit: Hit | None) -> None:
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
@@ -667,8 +688,13 @@ class ItemViewer(QWidget):
                 self._finds_from_here = True
                 self._find()
 
+    def _choose_page(self, choice: str) -> None:
+        self.segments.set_choice(choice)
+        self._on_segments_chosen(choice)
+
     def _show_nothing(self) -> None:
         self.content.hide()
+        self._allow_rest(False)
         self.empty.show_state("eye", tr("No item is selected."), "")
         self.empty.show()
         self._enable_actions()
@@ -948,8 +974,7 @@ class ItemViewer(QWidget):
         if self._hit is None:
             return
         if not self._can_find():
-            self.segments.set_choice(READ)
-            self._on_segments_chosen(READ)
+            self._choose_page(READ)
         self.find_bar.show()
         if self._pages.get(READ) is self.card and self.card.statement_box.isHidden():
             del self._pages[READ]
@@ -1078,11 +1103,17 @@ class ItemViewer(QWidget):
         self.note_label.setText(words)
         self._show_rest_button(is_loading=False)
         self.rest_button.setVisible(partial)
+        self._allow_rest(partial)
         self.foot.setVisible(partial or bool(words))
+
+    def _allow_rest(self, is_partial: bool) -> None:
+        allow(self.rest_action, "" if is_partial else tr("Nothing is left to load"))
 
     def _show_rest_button(self, *, is_loading: bool) -> None:
         self._can_stop = is_loading
         self.rest_button.setText(tr(STOP) if is_loading else tr(LOAD))
+        self.rest_action.setText(self.rest_button.text())
+        self.rest_action.setProperty("wholeTitle", under(tr("Item"), self.rest_button.text()))
 
     def _on_rest_button_clicked(self) -> None:
         writing = self._writings.get(self.segments.choice)
@@ -1152,6 +1183,12 @@ class Header(QFrame):
         self.spare: Sequence[QWidget] = ()  # can be done without, the first ones first
         self.setProperty("surface", "head")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def add(self, control: QWidget) -> None:
+        """Put a control after the others."""
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(control)
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), theme().row_height("dockTitle"))

@@ -23,7 +23,7 @@ from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
 from explorer.ui import text
 from explorer.ui.app import Program
-from explorer.ui.main_window import MainWindow
+from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
 from tests.conftest import Until
 from tests.fakes import learning
@@ -129,6 +129,43 @@ async def test_another_connection_is_one_choice_away(qtbot: QtBot, tmp_path: Pat
         saved = program.store.get("mine")
         assert saved is not None
         assert saved.last_opened is not None
+
+
+async def test_another_connection_is_opened_from_the_palette(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(path))))
+        await program.start(Options(is_sample=True))
+        await until(lambda: is_idle(program))
+        box = program.window.palette_box
+        program.window.activateWindow()
+        qtbot.keyClick(program.window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClicks(box.edit, "connection mine")
+        first = box.model.command(box.model.index(0, 0))
+        assert first is not None
+        assert first.title.startswith("Connection: mine")
+        assert first.aside == "", "it is not the one that is open"
+        qtbot.keyClick(box.edit, Qt.Key.Key_Return)
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        qtbot.keyClick(program.window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClicks(box.edit, "connection mine")
+        first = box.model.command(box.model.index(0, 0))
+        assert first is not None
+        assert first.aside == "on"
+
+
+async def test_the_lock_is_turned_from_the_palette(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        window = program.window
+        window.activateWindow()
+        for text in ("Read-only", "Can write"):
+            qtbot.keyClick(window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+            qtbot.keyClicks(window.palette_box.edit, "read-only")
+            qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+            await until(lambda text=text: is_idle(program) and window.read_only_button.text() == text)
 
 
 @pytest.mark.parametrize("content", [b"this is not a database, just text\n" * 100, b"SQLite format 3\0" + b"\1" * 4000])
@@ -417,3 +454,43 @@ def test_the_window_draws_itself_without_a_screen(tmp_path: Path) -> None:
     assert len({image.pixel(x, y) for x in range(0, 1280, 16) for y in range(0, 800, 16)}) > 10, "it is not blank"
     assert image.pixelColor(4, 60).lightness() < 60, "it is dark"
     assert not (tmp_path / "XDG_CONFIG_HOME").exists(), "a picture leaves nothing of its own behind"
+
+
+SPEAKS = """
+import sys
+from explorer.options import Options
+from explorer.ui import app, i18n
+
+async def start(program, options):
+    print(i18n._words.info().get("language", "en"), flush=True)
+    program.window.quit_wanted.emit()
+
+app.Program.start = start
+sys.exit(app.run(Options(language=sys.argv[1] or None)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept", "system", "says"),
+    [
+        ("", "de", "en_US", "de"),
+        ("", "zh_CN", "en_US", "zh_CN"),
+        ("", "en", "de_DE", "en"),
+        ("de", "zh_CN", "en_US", "de"),
+        ("", "", "de_DE", "de"),
+        ("", "no such language", "de_DE", "de"),
+    ],
+    ids=["kept German", "kept Chinese", "kept English", "asked before kept", "the system's", "kept nonsense"],
+)
+def test_the_language_is_what_is_asked_for_else_kept_else_the_system_s(
+    tmp_path: Path, asked: str, kept: str, system: str, says: str
+) -> None:
+    home = {name: str(tmp_path / name) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+    settings = open_settings(tmp_path / "XDG_CONFIG_HOME" / "tinymemory-explorer")
+    settings.setValue("language", kept)
+    settings.sync()
+    env = {**os.environ, **home, "QT_QPA_PLATFORM": "offscreen", "LC_ALL": f"{system}.UTF-8", "LANGUAGE": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", SPEAKS, asked], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == (says, 0), done.stderr

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ExploreRequest, MemoryEngine, MetaFilter, Unavailable
+from explorer.ui import commands as offered
 from explorer.ui import i18n
+from explorer.ui.actions import actions_of, is_of_a_row
 from explorer.ui.main_window import MainWindow
 from explorer.ui.matching import best, fit, initials
 from explorer.ui.palette import Command, CommandModel
@@ -129,13 +132,46 @@ async def test_what_cannot_be_done_says_why_and_is_not_done(qtbot: QtBot, tmp_pa
         )
 
 
-async def test_every_action_with_keys_is_there_with_them(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+NOT_OFFERED = {"paletteAction": "it opens the palette, which is open"}
+"""Actions that the palette does not have, by object name, and why; the menus of single rows beside them."""
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["with a memory", "with nothing open"])
+async def test_every_action_of_the_window_is_there_and_found_by_its_title(
+    qtbot: QtBot, tmp_path: Path, until: Until, is_open: bool
+) -> None:
     async with opened(qtbot, tmp_path, until) as window:
+        if not is_open:
+            window.show_engine(None, "", is_read_only=False, can_lock=False)
+        # A menu on a row belongs to the row: it is there only while it is open.
+        window.items.view.customContextMenuRequested.emit(window.items.view.rect().center())
         open_palette(qtbot, window)
-        shown = {command.title: command.keys for command in commands(window) if command.kind == "Action"}
-        for action in window.actions():
-            if action is not window.palette_action:
-                assert shown[action.text()] == action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+        titles = actions_of(window)
+        assert len(titles) > 100
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+        for action in window.findChildren(QAction):
+            if not action.text() or action.isSeparator() or action.menu() is not None:
+                continue
+            if any(isinstance(one, QMenu) and is_of_a_row(one) for one in action.associatedObjects()):
+                continue
+            if action.objectName() in NOT_OFFERED or action.property("note"):
+                continue
+            assert action in titles, f"{action.text()} is in no menu and of no panel"
+        for action, title in titles.items():
+            if action.objectName() in NOT_OFFERED:
+                continue
+            window.palette_box.edit.setText(title)
+            command = next((one for one in commands(window) if one.title == title), None)
+            assert command is not None, title
+            assert command.keys == action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            assert bool(command.why_not) is not action.isEnabled()
+            assert command.why_not != "Not possible now", f"{title} does not say why"
+
+
+async def test_no_two_actions_look_the_same(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        titles = list(actions_of(window).values())
+        assert sorted(titles) == sorted(set(titles))
 
 
 async def test_a_node_a_value_and_an_item(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -199,6 +235,49 @@ async def test_one_value_of_two_facets_is_there_for_both(qtbot: QtBot, tmp_path:
         open_palette(qtbot, window, "worker-059")
         await until(lambda: ("worker-059", "Agent") in found(window))
         assert ("worker-059", "Tag") in found(window)
+
+
+async def test_values_that_the_engine_does_not_give_are_said_and_reached_whole(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [learning(f"n {n}", agent_id=f"worker-{n:03}") for n in range(520)]
+    engine = await filled(items)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        open_palette(qtbot, window, "worker-51")
+        await until(lambda: window.palette_box.note_label.isVisible())
+        said = window.palette_box.note_label.text()
+        assert said == "There are more than can be found here: Agent. Type one whole to go to it."
+        assert ("worker-519", "Agent") not in found(window), "it is one of those beyond"
+        qtbot.keyClicks(window.palette_box.edit, "9")
+        rows = found(window)
+        at = next(row for row, (title, kind) in enumerate(rows) if kind == "Agent" and title.startswith("Filter by"))
+        for _ in range(at):
+            qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Down)
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle and window.items.model.rowCount() == 1)
+        assert window.trail.current.filter.agent_id == "worker-519"
+
+
+async def test_a_node_beyond_those_listed_is_reached_by_its_path(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offered, "NODES_AT_ONCE", 1)
+    monkeypatch.setattr(offered, "NODES_MOST", 2)
+    engine = await filled([learning(f"n {n}", f"team:t{n}") for n in range(5)])
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        open_palette(qtbot, window, "team:t")
+        await until(lambda: window.palette_box.note_label.isVisible())
+        assert "Node" in window.palette_box.note_label.text()
+        assert ("team:t4", "Node") not in found(window)
+        qtbot.keyClicks(window.palette_box.edit, "4")
+        assert found(window)[0] == ("team:t4", "Node")
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+        await until(lambda: window.is_idle)
+        reach = window.trail.current.filter.reach
+        assert reach is not None
+        assert str(reach.at) == "team:t4"
+        open_palette(qtbot, window, "team:t9")
+        assert ("team:t9", "Node") not in found(window), "what is not there is not offered"
 
 
 class German(gettext.NullTranslations):

@@ -1,11 +1,20 @@
-"""Metadata as pairs of a key and what it says; a value is a button that filters by it."""
+"""Metadata as pairs of a key and what it says; a value is a button that filters by it, and can be copied."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
 from explorer.ui.i18n import tr
@@ -39,13 +48,12 @@ class ValueButton(QAbstractButton):
         about = shown(value.tooltip or value.text, _TIP_CHARS)
         self.setToolTip(tip(f"{about}\n{value.act}" if value.act else about))
         self.setAccessibleName(f"{tr(key)} {self._drawn}")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # one that does not filter is copied from here
         if value.field:
             self.setCursor(Qt.CursorShape.PointingHandCursor)
-            self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.setAccessibleDescription(value.act or tr("Filter by this {field}", field=tr(key)))
             self.clicked.connect(lambda: self.filter_wanted.emit(value.field, value.value))
         else:
-            self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             self.setAccessibleDescription(value.tooltip if value.tooltip != value.drawn else "")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu_requested)
@@ -84,10 +92,21 @@ class ValueButton(QAbstractButton):
         if self.hasFocus():
             draw_focus_ring(painter, self.rect())
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def copy(self) -> None:
+        """Put the value on the clipboard, as it is stored."""
+        QGuiApplication.clipboard().setText(self.value.text)
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, tr("Copied")))
+
     def _on_menu_requested(self, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(self.value.text))
+        menu.addAction(tr("Copy value"), self.copy)
         if self.value.field:
             menu.addAction(tr("Filter by this value"), self.click)
         menu.popup(self.mapToGlobal(at))
@@ -136,8 +155,8 @@ class PairGrid(QWidget):
 
     def add_pairs(self, pairs: Sequence[Pair]) -> None:
         """Show more, below what is shown."""
-        stops = [one for _, held in self._pairs for one in held if one.focusPolicy() != Qt.FocusPolicy.NoFocus]
-        before: QWidget = stops[-1] if stops else self._anchor
+        held = [button for _, buttons in self._pairs for button in buttons]
+        before: QWidget = held[-1] if held else self._anchor
         for pair in pairs:
             label = _Key(pair.key, self)
             buttons = []
@@ -146,9 +165,8 @@ class PairGrid(QWidget):
                 button = ValueButton(pair.key, value, ends, self._is_list, self)
                 button.filter_wanted.connect(self.filter_wanted)
                 buttons.append(button)
-                if button.focusPolicy() != Qt.FocusPolicy.NoFocus:
-                    QWidget.setTabOrder(before, button)
-                    before = button
+                QWidget.setTabOrder(before, button)
+                before = button
             for part in (label, *buttons):
                 part.show()
             self._pairs.append((label, buttons))
