@@ -364,7 +364,7 @@ def _told(titles: list[str]) -> list[str]:
     if more <= 0:
         return titles
     # Translators: below a list of jobs
-    return [*titles[:_TOLD_MOST], tr_n("and {n} more", "and {n} more", more, n=text.number(more))]
+    return [*titles[:_TOLD_MOST], text.and_more(more)]
 
 
 def _absolute(path: Path) -> Path:

@@ -252,6 +252,11 @@ def word(value: str) -> str:
     return tr(_WORDS[value]) if value in _WORDS else value
 
 
+def and_more(n: int) -> str:
+    """The end of a list that is not written whole: `and 12 more`."""
+    return tr_n("and {n} more", "and {n} more", n, n=number(n))
+
+
 def out_of(n: int, total: int) -> str:
     """`37 of 148`."""
     return tr("{n} of {total}", n=number(n), total=number(total))

@@ -131,7 +131,7 @@ class Transfers:
         said = f"{text.shown(path.name)}: {_imported(done)}"
         lines = [tr("line {n}: {reason}", n=line.number, reason=text.shown(line.reason, 600)) for line in bad]
         if done.refused > len(bad):
-            lines.append(tr("and {n} more", n=text.number(done.refused - len(bad))))
+            lines.append(text.and_more(done.refused - len(bad)))
         if failure is not None:
             said, lines = f"{news.sentence(failure)} {said}", [*lines, news.details(failure)]
         details = "\n".join(lines)

@@ -114,3 +114,9 @@ def test_counts_follow_the_grammar() -> None:
 def test_a_context_that_is_not_known_leaves_the_word() -> None:
     assert tr_in("nowhere", "Drew {path}", path="a") == "Drew a"
     assert i18n.mark("Cancel") == "Cancel"
+
+
+def test_no_message_is_asked_for_alone_and_with_a_plural() -> None:
+    """A catalogue has one entry for both, of which the translation would not be found one way."""
+    alone = {message for _, message in messages() if isinstance(message, str)}
+    assert not [message for _, message in messages() if isinstance(message, tuple) and message[0] in alone]

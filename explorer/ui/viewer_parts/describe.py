@@ -10,7 +10,7 @@ from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, Turn
 from explorer.contract.timeline import begin_of, day_of
 from explorer.ui.conditions import PREFIXES, WINDOW
 from explorer.ui.i18n import mark, tr
-from explorer.ui.text import confidence, counted, from_to, number, size, utc, when_full, word
+from explorer.ui.text import and_more, confidence, counted, from_to, size, utc, when_full, word
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200
@@ -156,7 +156,7 @@ def _tags(hit: Hit, most: int) -> Pair | None:
         return None
     values = [Value(tag, "tags_any", tag) for tag in tags[:most]]
     if len(tags) > most:
-        values.append(Value(tr("and {n} more", n=number(len(tags) - most))))
+        values.append(Value(and_more(len(tags) - most)))
     return Pair(mark("tags"), tuple(values))
 
 
