@@ -29,6 +29,7 @@ from PySide6.QtCore import (  # before qasync, which takes it
     QTranslator,
     qInstallMessageHandler,
 )
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 from qasync import QEventLoop
 from shiboken6 import isValid
@@ -50,6 +51,9 @@ log = logging.getLogger(__name__)
 
 SWITCH_S = 0.000_5
 """After this time a thread that reads hands the interpreter back: drawing asks for it at nearly each call."""
+
+_FAMILIES = {"zh_CN": ["PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "Source Han Sans SC"]}
+"""Fonts that draw characters as a language has them: those of one code look different in Chinese and in Japanese."""
 
 _SHOT_LIMIT_S = 30.0
 _END_LIMIT_S = 3.0
@@ -108,6 +112,8 @@ def _speak(app: QApplication, wanted: object) -> None:
     language = wanted if wanted in LANGUAGES else language_for(QLocale.system().uiLanguages())
     assert isinstance(language, str)
     use_language(language)
+    if language in _FAMILIES:
+        QFont.insertSubstitutions(QGuiApplication.font().family(), _FAMILIES[language])
     words = QTranslator(app)
     if words.load(f"qtbase_{language}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(words)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from explorer.ui import icons
 from explorer.ui.i18n import tr
+from explorer.ui.margins import margins
 from explorer.ui.text import label, number
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
@@ -69,7 +70,7 @@ class Banner(QWidget):
         self._details_box = QWidget()
         self._details_box.hide()
         box = QVBoxLayout(self._details_box)
-        box.setContentsMargins(0, 0, 9, 9)  # with the column's 3 as far from the edges as the icon
+        box.setContentsMargins(margins(0, 0, 9, 9))  # with the column's 3 as far from the edges as the icon
         box.addWidget(self._details)
 
         row = QHBoxLayout()
@@ -77,7 +78,7 @@ class Banner(QWidget):
         for part in (self._icon, self._label, self._details_button, self._action_button, self._dismiss_button):
             row.addWidget(part, 1 if part is self._label else 0, Qt.AlignmentFlag(0))
         column = QVBoxLayout(self._frame)
-        column.setContentsMargins(12, 3, 3, 3)
+        column.setContentsMargins(margins(12, 3, 3, 3))
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self._details_box)

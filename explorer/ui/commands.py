@@ -101,7 +101,7 @@ class Commands:
             what.insert(0, tr("Node"))
         if not what:
             return ""
-        return tr("There are more than can be found here: {what}. Type one whole to go to it.", what=", ".join(what))
+        return tr("There are more than can be found here: {what}. Type one whole to go to it.", what=text.listed(what))
 
     def made_of(self, typed: str) -> list[Command]:
         """The lines at the end: what is typed as a whole value where there are more than are known, and as a search

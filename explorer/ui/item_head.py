@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QHeaderView, QStyle, QStyleOptionHeader, QWidget
 from explorer.ui.i18n import tr
 from explorer.ui.models.item_model import NAMES, Column, ItemModel
 from explorer.ui.rows import draw_focus_ring
+from explorer.ui.text import listed
 
 
 class ItemHead(QHeaderView):
@@ -99,7 +100,7 @@ class ItemHead(QHeaderView):
         """To who hears it: the column that the keys are for, and why it does not sort where it does not."""
         model = self.model()
         refusal = model.sort_refusal(self.current) if isinstance(model, ItemModel) else ""
-        words = ", ".join(part for part in (tr(NAMES[self.current]), refusal) if part)
+        words = listed((tr(NAMES[self.current]), refusal))
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def focusInEvent(self, event: QFocusEvent) -> None:

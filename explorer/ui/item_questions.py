@@ -18,7 +18,7 @@ from explorer.contract import (
 from explorer.contract.query import MAX_SCAN
 from explorer.ui.conditions import QUERY, Condition
 from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import at_least, number, shown
+from explorer.ui.text import at_least, number, sentence
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def stored_sentence(stored: Stored) -> str:
 
 
 def health_sentence(health: EngineHealth) -> str:
-    said = shown(health.reason or "", 300).strip().removesuffix(".")
+    said = (health.reason or "").strip()
     if not said:
         return tr("The engine is down.") if health.state == "down" else tr("The engine is degraded.")
-    return f"{said[:1].upper()}{said[1:]}."
+    return sentence(said)

@@ -70,6 +70,7 @@ from explorer.ui.item_questions import (
 )
 from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
+from explorer.ui.margins import margins
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.rows import draw_text
@@ -206,7 +207,7 @@ class ItemList(QWidget):
         self.head.setProperty("surface", "base")
         self.head.setMinimumHeight(theme().row_height("listHead"))
         row = QHBoxLayout(self.head)
-        row.setContentsMargins(16, 0, 12, 0)
+        row.setContentsMargins(margins(16, 0, 12, 0))
         row.setSpacing(10)
         row.addWidget(self.count_label)
         row.addWidget(self.count_all_button)

@@ -27,6 +27,7 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.job_list import Job, JobList, State
 from explorer.ui.labels import plain_label
+from explorer.ui.text import listed, named
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
 
@@ -192,7 +193,7 @@ class JobRow(QFrame):
         self.cancel_button.setVisible(running and job.cancel is not None)
         self.retry_button.setVisible(job.retry is not None)
         self.details_button.setVisible(bool(job.details))
-        self.setAccessibleName(f"{job.title}, {tr(_STATE_WORDS[job.state])}")
+        self.setAccessibleName(listed((job.title, tr(_STATE_WORDS[job.state]))))
 
     def _button(self, words: str, name: str) -> QPushButton:
         button = QPushButton(words)
@@ -200,7 +201,7 @@ class JobRow(QFrame):
         button.setProperty("kind", "link")
         button.setProperty("textRole", "smallMedium")
         button.setAutoDefault(False)
-        button.setAccessibleName(f"{words}: {self._job.title}")
+        button.setAccessibleName(named(words, self._job.title))
         return button
 
     def _on_retry_button_clicked(self) -> None:

@@ -16,7 +16,7 @@ from explorer.contract import (
 )
 from explorer.transfer import FileError
 from explorer.ui.i18n import mark, tr
-from explorer.ui.text import number, shown
+from explorer.ui.text import full_stop, listed, named, number, shown
 
 _MAX_CHARS = 600
 _OPENINGS: dict[type[TinyMemoryError], str] = {
@@ -38,7 +38,7 @@ def sentence(error: BaseException) -> str:
     known = _OPENINGS.get(type(error))
     opening = tr(known) if known else tr("The engine failed")
     said = shown(error.text, _MAX_CHARS).strip().removesuffix(".")
-    return f"{opening}: {said}." if said else f"{opening}."
+    return full_stop(named(opening, said) if said else opening)
 
 
 def details(error: BaseException) -> str:
@@ -57,4 +57,4 @@ def changes(new: int, gone: int) -> str:
     told = [tr("{n} new", n=number(new))] if new else []
     if gone:
         told.append(tr("{n} gone", n=number(gone)))
-    return ", ".join(told)
+    return listed(told)

@@ -31,6 +31,7 @@ from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.matching import best, fold, initials
 from explorer.ui.rows import RADIUS, draw_icon, draw_text, fill_round, text_width
+from explorer.ui.text import listed
 from explorer.ui.theme import theme
 from explorer.ui.trees import mirrored
 
@@ -74,7 +75,7 @@ class Command:
     @property
     def spoken(self) -> str:
         """All of it, for those who hear it."""
-        return ", ".join(part for part in (self.title, self.kind, self.aside, self.keys, self.why_not) if part)
+        return listed((self.title, self.kind, self.aside, self.keys, self.why_not))
 
 
 Gather = Callable[[], Sequence[Command]]

@@ -115,7 +115,11 @@ def areas(window: QWidget) -> list[tuple[str, list[Key]]]:
 def _of_actions(window: QWidget) -> Iterator[tuple[str, tuple[str, ...], str]]:
     for one in window.findChildren(QAction):
         if (keys := _portable(one.shortcuts())) and one.text():
-            yield str(one.property("area") or _pane_of(one)), keys, one.text().replace("&", "").removesuffix("…")
+            yield (
+                str(one.property("area") or _pane_of(one)),
+                keys,
+                one.text().replace("&", "").removesuffix("…").rstrip(),
+            )
 
 
 def _portable(keys: Sequence[QKeySequence]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import reduce
 from types import MappingProxyType
 
-from explorer.ui.i18n import mark, mark_n, tr, tr_n
+from explorer.ui.i18n import mark, mark_n, tr, tr_in, tr_n
 
 NARROW = "\u202f"  # narrow no-break space: between groups of digits
 NO_BREAK = "\u00a0"  # between a number and its unit
@@ -244,7 +244,22 @@ def counted(n: int, noun: str, is_least: bool = False) -> str:
 def sentence(said: str) -> str:
     """The text of an error as a sentence: its first letter raised and nothing else, what is odd in it shown."""
     said = shown(said, 600).strip().removesuffix(".")
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    return full_stop(f"{said[:1].upper()}{said[1:]}") if said else ""
+
+
+def full_stop(said: str) -> str:
+    """`said` as a sentence that ends."""
+    return tr("{said}.", said=said)
+
+
+def named(name: str, said: str) -> str:
+    """`Page: 3 to 5`."""
+    return tr("{name}: {said}", name=name, said=said)
+
+
+def listed(parts: Iterable[str]) -> str:
+    """`a, b, c`, without those that are empty."""
+    return reduce(lambda some, one: tr("{some}, {one}", some=some, one=one) if some else one, filter(None, parts), "")
 
 
 def word(value: str) -> str:
@@ -310,7 +325,7 @@ def _scaled(size_bytes: int) -> tuple[str, int]:
     value, power = size_bytes / 1000, 1
     while abs(value) >= 999.95 and power < len(_SIZES):
         value, power = value / 1000, power + 1
-    return f"{value:.1f}".replace("-", MINUS), power
+    return decimals(value, 1), power
 
 
 def _sized(n: str, power: int, size_bytes: int) -> str:
@@ -325,7 +340,7 @@ def duration(duration_s: float) -> str:
     if duration_s < 0.1:
         return tr("{n}\u00a0ms", n=max(0, round(duration_s * 1000)))
     if duration_s < 9.95:
-        return tr("{n}\u00a0s", n=f"{duration_s:.1f}".removesuffix(".0"))
+        return tr("{n}\u00a0s", n=decimals(duration_s, 1 if round(duration_s, 1) % 1 else 0))
     whole_s = round(duration_s)
     if whole_s < 60:
         return tr("{n}\u00a0s", n=whole_s)
@@ -340,7 +355,13 @@ def duration(duration_s: float) -> str:
 
 def confidence(value: float) -> str:
     """`0.92`."""
-    return f"{value:.2f}"
+    return decimals(value, 2)
+
+
+def decimals(value: float, digits: int) -> str:
+    """`0.918`, with so many digits after the point; a true minus sign."""
+    # Translators: between the whole number and its decimals
+    return f"{value:.{digits}f}".replace("-", MINUS).replace(".", tr_in("decimal mark", "."))
 
 
 def _local(dt: datetime, tz: tzinfo) -> datetime:

@@ -39,7 +39,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.news import sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
 from explorer.ui.scans import further
-from explorer.ui.text import at_least, counted, from_to, number, tip, utc, when_full
+from explorer.ui.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
 
@@ -291,7 +291,7 @@ class TimelineView(QWidget):
             said.append(tr("{n} items counted", n=at_least(histogram.total)))
         if self._is_search:
             said.append(tr("not only what was found"))
-        return ", ".join(said)
+        return listed(said)
 
     def _shown_filter(self, scale: Scale) -> MetaFilter:
         """The filter with the range that is shown; with that of all bars where there is none."""
@@ -315,7 +315,7 @@ class TimelineView(QWidget):
         assert self._scale is not None
         filter = self._filter_of((bar, bar + 1))
         said = self._count_words(self._scale.counts[bar])
-        return f"{_range_words(filter, self._zone)}: {said}\n{_times(filter, self._zone)}"
+        return f"{named(_range_words(filter, self._zone), said)}\n{_times(filter, self._zone)}"
 
     @property
     def range_tip(self) -> str:
@@ -354,7 +354,7 @@ class TimelineView(QWidget):
             if self._histogram.undated:
                 # Translators: without a date, after how many items have one.
                 said.append(tr("{items} without", items=self._count_words(self._histogram.undated)))
-        self.setAccessibleDescription(", ".join(filter(None, said)))
+        self.setAccessibleDescription(listed(said))
 
     # Choosing
 

@@ -24,8 +24,9 @@ from explorer.contract import EngineHealth, FetchMode
 from explorer.ui import icons
 from explorer.ui.actions import allow
 from explorer.ui.i18n import mark, tr
+from explorer.ui.margins import margins
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
-from explorer.ui.text import isolate, label, shown, tip
+from explorer.ui.text import isolate, label, listed, named, shown, tip
 from explorer.ui.theme import theme
 
 CHOOSE_FILE = "choose-file"
@@ -128,9 +129,10 @@ class ConnectionBox(QComboBox):
         self._name, self._detail = name, engine
         self.health_badge.show_health(health)
         reason = health.reason if health is not None else None
-        says = f"{engine}, {self.health_badge.words}" + (f": {reason}" if reason else "")
-        self.setToolTip(tip(f"{name}: {says}") if name else "")
-        self.setAccessibleDescription(f"{shown(name)}, {says}")
+        says = listed((engine, self.health_badge.words))
+        says = named(says, reason) if reason else says
+        self.setToolTip(tip(named(name, says)) if name else "")
+        self.setAccessibleDescription(listed((shown(name), says)))
         self.update()
 
     def set_compact(self, is_compact: bool) -> None:
@@ -166,7 +168,7 @@ class ConnectionBox(QComboBox):
         detail = (
             self.health_badge.words
             if self.width() < theme().scaled(250)
-            else f"{self._detail}, {self.health_badge.words}"
+            else listed((self._detail, self.health_badge.words))
         )
         room = inner.width() - _DOT - 8 - 20
         name = shown(self._name) or tr("No memory open")
@@ -247,7 +249,7 @@ class SearchBox(QFrame):
         self.mode_box.setAccessibleName(tr("Search mode"))
         self.mode_box.setToolTip(tr("How the engine looks for the words"))
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(4, 1, 3, 1)
+        self._row.setContentsMargins(margins(4, 1, 3, 1))
         self._row.setSpacing(4)
         self._row.addWidget(self.recent_button)
         self._row.addWidget(self.search_edit, 1)
@@ -390,7 +392,7 @@ class SearchBox(QFrame):
             self._remember()
         # A style sheet cannot ask whether a child has the focus.
         self.setProperty("active", has_focus)
-        self._row.setContentsMargins(*((3, 0, 2, 0) if has_focus else (4, 1, 3, 1)))
+        self._row.setContentsMargins(margins(3, 0, 2, 0) if has_focus else margins(4, 1, 3, 1))
         self.style().unpolish(self)
         self.style().polish(self)
 

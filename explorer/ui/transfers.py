@@ -128,7 +128,7 @@ class Transfers:
         finally:
             if done.stored and self.window.engine is engine:
                 self.window.refresh()
-        said = f"{text.shown(path.name)}: {_imported(done)}"
+        said = text.named(text.inline(path.name), _imported(done))
         lines = [tr("line {n}: {reason}", n=line.number, reason=text.shown(line.reason, 600)) for line in bad]
         if done.refused > len(bad):
             lines.append(text.and_more(done.refused - len(bad)))
@@ -282,4 +282,4 @@ def _imported(done: ImportProgress) -> str:
     ]
     if done.refused:
         said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
-    return f"{', '.join(said)}."
+    return text.full_stop(text.listed(said))

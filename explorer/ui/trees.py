@@ -23,6 +23,7 @@ from explorer.ui import news
 from explorer.ui.banner import Banner
 from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
+from explorer.ui.margins import margins
 from explorer.ui.rows import Index, RowTree, draw_text, text_width
 from explorer.ui.text import tip
 from explorer.ui.theme import theme
@@ -97,7 +98,7 @@ class PaneHead(QFrame):
         self.setProperty("surface", "panelHead")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
-        row.setContentsMargins(EDGE, 0, 2, 0)  # what stands at the end has some room around its icon
+        row.setContentsMargins(margins(EDGE, 0, 2, 0))  # what stands at the end has some room around its icon
         row.setSpacing(3)
         name = QLabel(title)
         name.setTextFormat(Qt.TextFormat.PlainText)

@@ -63,10 +63,11 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
+from explorer.ui.margins import margins
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
-from explorer.ui.text import number, size_out_of, tip
+from explorer.ui.text import listed, number, size_out_of, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar
@@ -326,7 +327,7 @@ class ItemViewer(QWidget):
         menu.addActions([self.find_action, self.similar_action])
         self.more_button.setMenu(menu)
         row = QHBoxLayout(self.header)
-        row.setContentsMargins(12, 0, 8, 0)
+        row.setContentsMargins(margins(12, 0, 8, 0))
         row.setSpacing(6)
         row.addWidget(label)
         row.addWidget(self.segments)
@@ -368,7 +369,7 @@ class ItemViewer(QWidget):
         self.place_row = QFrame()
         self.place_row.setProperty("surface", "head")
         row = QHBoxLayout(self.place_row)
-        row.setContentsMargins(10, 4, 16, 4)  # a link has 6 of its own before its words
+        row.setContentsMargins(margins(10, 4, 16, 4))  # a link has 6 of its own before its words
         row.addWidget(self.back_button)
         row.addSpacing(6)
         row.addWidget(self.listed_label)
@@ -431,7 +432,7 @@ class ItemViewer(QWidget):
         self.foot.setProperty("surface", "foot")
         self.foot.setMinimumHeight(theme().row_height("listFoot"))
         row = QHBoxLayout(self.foot)
-        row.setContentsMargins(16, 5, 12, 5)
+        row.setContentsMargins(margins(16, 5, 12, 5))
         row.setSpacing(8)
         row.addWidget(self.note_label, 1)
         row.addWidget(self.rest_button)
@@ -865,7 +866,7 @@ class ItemViewer(QWidget):
         notes = [part for part in (note, long_line_note() if is_long else "") if part]
 
         def words(written: int, total: int) -> str:
-            said = "; ".join(part for part in (_size_words(written, total), *notes) if part)
+            said = listed((_size_words(written, total), *notes))
             return f"{said[:1].upper()}{said[1:]}"
 
         self._begin(choice, view, Writing(steps, len(text), words), FIRST_CHARS)

@@ -46,6 +46,7 @@ NO_WORDS: dict[str, set[str]] = {
         "TinyMemory Explorer",
         "no Qt platform plugin could be initialized",  # Qt's own messages, by which they are known
         "This plugin does not support",
+        *("PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "Source Han Sans SC"),
     },
     "ask.py": {"TinyMemory Explorer"},
     "clock.py": {"Etc"},

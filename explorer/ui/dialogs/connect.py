@@ -51,6 +51,7 @@ from explorer.ui.engine_words import engine_description, engine_label, engine_na
 from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
+from explorer.ui.margins import margins
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
@@ -90,7 +91,7 @@ class EngineCard(QAbstractButton):
         self.setCheckable(True)
         self.setText(engine_label(engine))
         self.setObjectName(f"engine:{engine.id}")
-        self.setAccessibleName(f"{engine_label(engine)}, {engine_aside(engine)}")
+        self.setAccessibleName(text.listed((engine_label(engine), engine_aside(engine))))
         self.setToolTip(text.tip(engine_description(engine)))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -131,7 +132,7 @@ class _ConnectionRow(QAbstractButton):
         self._icon = engine_icon(engine)
         self._aside = engine_label(engine) if engine is not None else tr("{engine}, not installed", engine=saved.engine)
         self.setCheckable(True)
-        self.setAccessibleName(f"{text.shown(saved.name)}, {self._aside}")
+        self.setAccessibleName(text.listed((text.shown(saved.name), self._aside)))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -242,7 +243,7 @@ class ConnectDialog(QDialog):
         head.setProperty("textRole", "smallStrong")
         head.setProperty("tone", "text2")
         self._none_label = _tone(tr("None saved yet"))
-        self._none_label.setContentsMargins(12, 0, 0, 0)
+        self._none_label.setContentsMargins(margins(12, 0, 0, 0))
         self._rows = QVBoxLayout()
         self._rows.setSpacing(2)
         self._row_group = QButtonGroup(self)
@@ -252,7 +253,7 @@ class ConnectDialog(QDialog):
         icons.keep(self.new_button, "plus")
         column = QVBoxLayout(self._side)
         column.setContentsMargins(8, 16, 8, 12)
-        head.setContentsMargins(12, 0, 0, 4)
+        head.setContentsMargins(margins(12, 0, 0, 4))
         column.addWidget(head)
         column.addWidget(self._none_label)
         column.addLayout(self._rows)
@@ -429,7 +430,7 @@ class ConnectDialog(QDialog):
         self._fields.setRowVisible(self.variable_edit, shows_key and place is KeyPlace.ENVIRONMENT)
         if engine is not None:
             self.endpoint_edit.setPlaceholderText(engine.default_endpoint or "https://\u2026")
-            self._modes.setText(", ".join(map(text.word, engine.fetch_modes)) or tr("none"))
+            self._modes.setText(text.listed(map(text.word, engine.fetch_modes)) or tr("none"))
         self.open_button.setEnabled(engine is not None)
         self.test_button.setEnabled(engine is not None)
 

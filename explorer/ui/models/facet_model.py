@@ -28,7 +28,7 @@ from explorer.ui.models.facet_rows import (
     value_label,
 )
 from explorer.ui.models.path_tree import ROOT, PathNode, path_tree
-from explorer.ui.text import counted, either, in_quotes, isolate, number, shown, tip, word
+from explorer.ui.text import counted, either, in_quotes, isolate, listed, number, shown, tip, word
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -682,7 +682,7 @@ class FacetModel(QAbstractItemModel):
             if row.type is RowType.MISSING:
                 return tr("{facet}: no value, {items}, cannot be chosen", facet=words.noun, items=items)
             said = tr("{facet} {value}, {items}", facet=words.noun, value=row.label, items=items)
-            return ", ".join([said, tr("chosen")] if row.is_chosen else [said])
+            return listed([said, tr("chosen") if row.is_chosen else ""])
         if row.type is RowType.NODE:
             below = self._here_and_below(section, row, row.below or 0)
             parts = [
@@ -692,7 +692,7 @@ class FacetModel(QAbstractItemModel):
             # Translators: of a branch of a tree
             parts += [] if row.is_open is None else [tr("open") if row.is_open else tr("closed")]
             parts += [tr("chosen")] if row.is_chosen else [] if row.can_be_chosen else [tr("cannot be chosen")]
-            return ", ".join(parts)
+            return listed(parts)
         if row.type is RowType.COLUMNS:
             return tr("Here, all")
         return tr("Find {one}", one=words.one) if row.type is RowType.FIND else row.label
@@ -778,7 +778,7 @@ class FacetModel(QAbstractItemModel):
                 parts += [tr("pinned")] if section.facet in self._pinned else []
                 parts += [tr("filtered")] if section.has_condition else []
                 parts += [tr("could not be counted")] if section.error is not None else []
-                return ", ".join(part for part in parts if part)
+                return listed(parts)
             case _ if role == RowTypeRole:
                 return int(RowType.FACET)
         return None

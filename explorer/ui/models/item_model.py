@@ -14,7 +14,21 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from explorer.contract import ExplainedHit, Hit, ItemId, LearningKind, ListOrder, SortBy, Span, Timestamp, WeightProfile
 from explorer.ui.headline import Headline, headline
 from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import DASH, at_least, confidence, number, shown, tip, utc, when, when_full, word
+from explorer.ui.text import (
+    DASH,
+    at_least,
+    confidence,
+    decimals,
+    listed,
+    named,
+    number,
+    shown,
+    tip,
+    utc,
+    when,
+    when_full,
+    word,
+)
 from explorer.ui.viewer_parts.why import parts_of
 
 Index = QModelIndex | QPersistentModelIndex
@@ -478,7 +492,7 @@ class ItemModel(QAbstractTableModel):
             return f"{arrow} {head}".rstrip() if is_sorted else head
         if role == Qt.ItemDataRole.AccessibleTextRole:
             name = tr(NAMES[column])
-            return f"{name}, {self._order_words(column)}" if is_sorted else name
+            return listed((name, self._order_words(column))) if is_sorted else name
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             return tr(_SORT_TIPS[column]) if self.can_sort(column) else self.sort_refusal(column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -527,13 +541,13 @@ class ItemModel(QAbstractTableModel):
             case Column.TEXT:
                 return shown(headline(hit).line)
             case Column.NODE:
-                return str(hit.meta.namespace.last or "root")
+                return str(hit.meta.namespace.last or tr("root"))
             case Column.AGENT:
                 return shown(hit.meta.agent_id or "")
             case Column.SOURCE:
                 return word(hit.meta.source.kind)
             case Column.TAGS:
-                return ", ".join(map(shown, hit.meta.tags[:_TAGS_SHOWN]))
+                return listed(map(shown, hit.meta.tags[:_TAGS_SHOWN]))
             case Column.LENGTH:
                 return number(len(hit.text)) if self.has_whole_texts else at_least(len(hit.text))
             case Column.OBSERVED:
@@ -556,7 +570,7 @@ class ItemModel(QAbstractTableModel):
             case Column.SOURCE:
                 source = hit.meta.source
                 kind = word(source.kind)
-                return tip(f"{kind}: {shown(source.id, _TIP_CHARS)}" if source.id else kind)
+                return tip(named(kind, shown(source.id, _TIP_CHARS)) if source.id else kind)
             case Column.TAGS if hit.meta.tags:
                 return tip("\n".join(map(shown, hit.meta.tags)))
             case Column.LENGTH:
@@ -571,14 +585,14 @@ class ItemModel(QAbstractTableModel):
 
     def _score(self, hit: Hit) -> str:
         digits = 3 if 0 < self._top_score < _SMALL_SCORE else 2
-        return f"{hit.score:.{digits}f}"
+        return decimals(hit.score, digits)
 
     def _score_tip(self, hit: Hit) -> str:
         """The score and what it is made of."""
         explained = self._explained.get(hit.id)
         if explained is None or self._profile is None:
-            return tr("Score {score}", score=f"{hit.score:.3f}")
-        return "\n".join(f"{part.name}: {part.numbers}" for part in parts_of(explained, self._profile))
+            return tr("Score {score}", score=decimals(hit.score, 3))
+        return "\n".join(named(part.name, part.numbers) for part in parts_of(explained, self._profile))
 
     def _spoken(self, hit: Hit) -> str:
         kind = self._kinds.get(hit.id)
@@ -587,10 +601,10 @@ class ItemModel(QAbstractTableModel):
             word(kind) if kind else "",
             tr("confidence {value}", value=confidence(hit.confidence)) if hit.confidence is not None else "",
             shown(headline(hit).line),
-            str(hit.meta.namespace.last or "root"),
+            str(hit.meta.namespace.last or tr("root")),
             when_full(hit.meta.observed_at, self._zone) if hit.meta.observed_at else tr("no date"),
         ]
-        return ", ".join(part for part in parts if part)
+        return listed(parts)
 
 
 def _date_key(hit: Hit) -> tuple[bool, Timestamp | None]:

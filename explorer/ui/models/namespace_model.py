@@ -13,7 +13,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from explorer.contract import ExplorePage, InvalidRequest, Namespace, SegmentKind
 from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import at_least, number, tip
+from explorer.ui.text import at_least, listed, number, tip
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -72,7 +72,7 @@ class Node:
     def id(self) -> str:
         """What tells it from its siblings of one kind."""
         last = self.namespace.last
-        return "root" if last is None else last.id
+        return tr("root") if last is None else last.id
 
     @property
     def icon(self) -> str:
@@ -295,14 +295,14 @@ class NamespaceModel(QAbstractItemModel):
             return here
         # Translators: how many items, after “3 items here”.
         below = tr("{n} with everything below", n=self.count_text(node.all))
-        return f"{here}, {below}"
+        return listed((here, below))
 
     def _spoken(self, node: Node) -> str:
         parts = [node.path]
         parts += [tr("sandbox")] if node.is_sandbox else []
         parts += [self._counts_in_words(node)] if self._is_counted else []
         parts += [tr("chosen")] if node.namespace == self._chosen else []
-        return ", ".join(parts)
+        return listed(parts)
 
     # Qt's model
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolic
 from explorer.ui import icons
 from explorer.ui.i18n import tr, tr_in
 from explorer.ui.icons import IconLabel
+from explorer.ui.margins import margins
 from explorer.ui.text import number, out_of
 
 
@@ -56,7 +57,7 @@ class FindBar(QFrame):
         self.next_button = _button("findNextButton", "chevron-down", tr("The next one"), "F3")
         self.close_button = _button("findCloseButton", "close", tr("Close"), "Esc")
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 5, 8, 5)
+        row.setContentsMargins(margins(16, 5, 8, 5))
         row.setSpacing(6)
         row.addWidget(IconLabel("search", "text3"))
         row.addWidget(self.edit, 1)
@@ -80,7 +81,7 @@ class FindBar(QFrame):
         elif not total:
             words = tr("none so far") if is_partial else tr_in("places found", "none")
         elif is_partial:
-            words = tr("{n} of {total} loaded", n=number((current or 0) + 1), total=number(total))
+            words = tr_in("places found", "{n} of {total} loaded", n=number((current or 0) + 1), total=number(total))
         else:
             words = out_of((current or 0) + 1, total)
         if words != self.count_label.text():

@@ -6,7 +6,7 @@ import re
 
 from explorer.contract import Hit, ItemKind
 from explorer.ui.i18n import tr
-from explorer.ui.text import isolate, shown
+from explorer.ui.text import isolate, listed, shown
 
 _PAGES = re.compile(r"page:(\d{1,9})(?:-(\d{1,9}))?")
 _SECTION = "section:"
@@ -34,7 +34,7 @@ def piece_words(hit: Hit, whole: Hit | None) -> str:
         elif tag.startswith(_SECTION) and len(tag) > len(_SECTION):
             title = isolate(shown(tag.removeprefix(_SECTION), _MAX_SECTION))
             said.append(tr("section {title}", title=title))
-    return ", ".join(said)
+    return listed(said)
 
 
 def piece_start(hit: Hit, whole: Hit) -> re.Pattern[str] | None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer.contract import LearningKind
 from explorer.ui.i18n import tr
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import confidence, shown, tip, word
+from explorer.ui.text import confidence, listed, shown, tip, word
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height, mark_in_lines
 
@@ -118,7 +118,7 @@ class ConfidenceRow(QWidget):
         """`kind` is None while it is not known: a hit does not tell."""
         self._kind, self._confidence = kind, value
         said = tr("confidence {value}", value=confidence(value)) if value is not None else ""
-        self.setAccessibleName(", ".join(part for part in (word(kind) if kind else "", said) if part))
+        self.setAccessibleName(listed((word(kind) if kind else "", said)))
         self.update()
 
     def sizeHint(self) -> QSize:

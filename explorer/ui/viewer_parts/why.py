@@ -27,7 +27,7 @@ from explorer.contract import (
 )
 from explorer.ui.conditions import Condition, conditions, without
 from explorer.ui.i18n import mark, tr, tr_in, tr_n
-from explorer.ui.text import DASH, number, shown, when_full
+from explorer.ui.text import DASH, decimals, listed, number, sentence, shown, when_full
 
 PAGE = 50
 MAX_LOOKED_AT = 500  # hits of a search among which the item is looked for
@@ -94,10 +94,10 @@ class Part:
     def numbers(self) -> str:
         """`0.820 × 0.95 = 0.779`."""
         if self.is_sum:
-            return f"{self.value:.3f}"
+            return decimals(self.value, 3)
         if self.weight is None:
-            return f"{self.value:.3f} × {DASH}"
-        return f"{self.value:.3f} × {self.weight:.2f} = {self.gives:.3f}"
+            return f"{decimals(self.value, 3)} × {DASH}"
+        return f"{decimals(self.value, 3)} × {decimals(self.weight, 2)} = {decimals(self.gives, 3)}"
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,10 @@ def reason_of(hit: Hit, question: Question, answer: Answer, zone: tzinfo, now: d
         said = shown(answer.refusal, 300).removesuffix(".")
         lead = tr("This engine does not tell why a hit stands where it does: {reason}.", reason=said)
         if hit.score:
-            score = tr("Its score is {score}; a higher one stands before it.", score=f"{hit.score:.3f}")
+            score = tr("Its score is {score}; a higher one stands before it.", score=decimals(hit.score, 3))
             lead = f"{lead} {score}"
         return Reason(lead, meets=meets)
-    warnings = tuple(f"{note[:1].upper()}{note[1:].removesuffix('.')}." for note in map(shown, answer.notes))
+    warnings = tuple(sentence(note) for note in answer.notes)
     explained, profile = answer.explained, answer.profile
     if explained is None or profile is None or answer.place is None:
         return Reason(_not_among_hits(answer.looked_at), warnings=warnings, meets=meets)
@@ -259,7 +259,7 @@ def _remarks(
 ) -> list[str]:
     told = explained.breakdown
     weights = [
-        f"{words} {weight:.2f}"
+        f"{words} {decimals(weight, 2)}"
         for words, weight in (
             # Translators: each of these comes before its weight, as in "words 0.95"
             (tr("words"), profile.keyword),
@@ -273,14 +273,14 @@ def _remarks(
         tr(
             "The weights are those of the profile {name}: {weights}.",
             name=shown(told.profile or profile.name, 60),
-            weights=", ".join(weights),
+            weights=listed(weights),
         )
     ]
     rest = told.final_score - math.fsum(part.gives for part in parts if not part.is_sum)
     if rest > _ROUNDING:
-        said.append(tr("By a rule of its own the engine adds {n}.", n=f"{rest:.3f}"))
+        said.append(tr("By a rule of its own the engine adds {n}.", n=decimals(rest, 3)))
     elif rest < -_ROUNDING:
-        said.append(tr("By a rule of its own the engine takes away {n}.", n=f"{-rest:.3f}"))
+        said.append(tr("By a rule of its own the engine takes away {n}.", n=decimals(-rest, 3)))
     said.append(_freshness_words(explained.hit, profile, zone, now))
     return said
 

@@ -12,7 +12,7 @@ from explorer.ui.i18n import tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_bar, draw_text, text_width
-from explorer.ui.text import isolate, shown, tip
+from explorer.ui.text import isolate, listed, shown, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.learning import Quote
 from explorer.ui.viewer_parts.marks import marked
@@ -37,7 +37,7 @@ class PartBars(QWidget):
     def show_parts(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.setVisible(bool(parts))
-        self.setAccessibleName("; ".join(f"{part.name} {part.numbers}" for part in parts))
+        self.setAccessibleName(listed(f"{part.name} {part.numbers}" for part in parts))
         self.updateGeometry()
         self.update()
 
