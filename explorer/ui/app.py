@@ -29,7 +29,7 @@ from PySide6.QtCore import (  # before qasync, which takes it
     QTranslator,
     qInstallMessageHandler,
 )
-from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtGui import QFontInfo, QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 from qasync import QEventLoop
 from shiboken6 import isValid
@@ -113,7 +113,9 @@ def _speak(app: QApplication, wanted: object) -> None:
     assert isinstance(language, str)
     use_language(language)
     if language in _FAMILIES:
-        QFont.insertSubstitutions(QGuiApplication.font().family(), _FAMILIES[language])
+        font = QGuiApplication.font()
+        font.setFamilies([QFontInfo(font).family(), *_FAMILIES[language]])
+        app.setFont(font)
     words = QTranslator(app)
     if words.load(f"qtbase_{language}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(words)
