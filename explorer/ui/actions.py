@@ -83,12 +83,16 @@ def _make_choices(box: QComboBox) -> None:
             action.setCheckable(True)
             action.setChecked(row == box.currentIndex())
             allow(action, "" if box.isEnabled() else tr("There is nothing to choose"))
-            action.triggered.connect(partial(_choose, box, row))
+            action.triggered.connect(partial(_choose, box, row, box.itemText(row)))
 
 
-def _choose(box: QComboBox, row: int) -> None:
-    box.setCurrentIndex(row)
-    box.activated.emit(row)
+def _choose(box: QComboBox, row: int, words: str) -> None:
+    """Choose what the action names, wherever it stands by now; nothing where it is gone."""
+    if box.itemText(row) != words:
+        row = box.findText(words, Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchCaseSensitive)
+    if row >= 0:
+        box.setCurrentIndex(row)
+        box.activated.emit(row)
 
 
 def _of_menu(menu: QMenu, title: str) -> Iterator[tuple[QAction, str]]:

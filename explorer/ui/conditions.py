@@ -36,6 +36,7 @@ _LISTS = {"kinds": mark("kind is"), "sources": mark("source is"), "tags_any": ma
 PREFIXES = ("folder", "file_path")
 """Fields whose condition also admits what is below its value."""
 _NOTE_CHARACTERS = 2_000
+_NAMED_MOST = 15  # values of one condition; the others are counted
 _DRAWN_CHARACTERS = 300  # of the values of one condition
 _FACETS = {facet.field: facet for facet in Facet}
 
@@ -84,7 +85,7 @@ def conditions(
             faint = [] if is_dead else without_items
             named = value_words if field == "tags_any" else text.word
             said = _alternatives(values, faint, named)
-            room = _DRAWN_CHARACTERS // min(len(values), _DRAWN_CHARACTERS // 20)
+            room = _DRAWN_CHARACTERS // min(len(values), _NAMED_MOST)
             drawn = _alternatives(values, faint, partial(_alone, named, room))
             found.append(Condition(field, tr(words), said, is_dead=is_dead, drawn=drawn if len(values) > 1 else ""))
     if (window := _window_condition(filter, zone)) is not None:
@@ -135,7 +136,9 @@ def below_words(path: str) -> str:
 
 
 def _alternatives(values: Sequence[str], faint: Collection[str], put: Callable[[str], str]) -> str:
-    return text.either(put(one) + (" (0)" if one in faint else "") for one in values)
+    told = text.either(put(one) + (" (0)" if one in faint else "") for one in values[:_NAMED_MOST])
+    rest = len(values) - _NAMED_MOST
+    return f"{told} {text.and_more(rest)}" if rest > 0 else told
 
 
 def _alone(named: Callable[[str], str], room: int, stored: str) -> str:

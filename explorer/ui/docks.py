@@ -33,7 +33,7 @@ class Docks(QObject):
     """Left and right are those of the screen, as the arrow keys are."""
 
     arranged = Signal()  # the layout is the person's own now
-    closed = Signal(object)  # a QDockWidget, which had the focus
+    closed = Signal()  # the one that had the focus
 
     def __init__(self, window: QMainWindow, spare: Callable[[QWidget], bool]) -> None:
         """`spare`: whether the focus in this widget leaves the dock that had it before the one that is meant."""
@@ -131,7 +131,7 @@ class Docks(QObject):
         dock.close()
         self.arranged.emit()
         if had_focus:
-            self.closed.emit(dock)
+            self.closed.emit()
 
     def _resize(self, way: Qt.Orientation, step: int, dock: QDockWidget) -> None:
         by = step * theme().scaled(STEP_PX)

@@ -546,7 +546,9 @@ class ItemList(QWidget):
 
     def _load_hits(self) -> None:
         """Load the next hits of a search where all are to be selected; they end at the limit, if there are so many."""
-        may_load = self.model.has_more and not self.model.can_go_on and self.model.rowCount() < MAX_HITS_SELECTED
+        model = self.model
+        may_load = model.has_more and not model.can_go_on and not model.is_stale  # stale rows load no others
+        may_load &= model.rowCount() < MAX_HITS_SELECTED
         self._wants_all_hits &= may_load
         if self._wants_all_hits:
             self.model.retry()

@@ -144,4 +144,13 @@ def test_each_of_several_values_is_drawn_in_its_own_direction() -> None:
     (tags,) = conditions(filter, UTC, dead={"tags_any": ["\u05e9\u05dc\u05d5\u05dd"]})
     assert tags.drawn == "\u2068abc\u2069 or \u2068\u05e9\u05dc\u05d5\u05dd\u2069 (0) or \u2068x⟦RLO⟧y⟦PDI⟧\u2069"
     (many,) = conditions(MetaFilter(tags_any=["x" * 1_000] * 500), UTC)
-    assert len(many.drawn) < 20_000
+    assert len(many.drawn) < 600
+
+
+def test_of_many_values_the_first_are_named_and_the_others_counted() -> None:
+    (many,) = conditions(MetaFilter(tags_any=[f"t{n}" for n in range(20_000)]), UTC)
+    assert many.value.startswith("t0 or t1 or ")
+    assert many.value.endswith(" or t14 and 19\u202f985 more")
+    assert len(many.drawn) < 600
+    (few,) = conditions(MetaFilter(tags_any=[f"t{n}" for n in range(15)]), UTC)
+    assert few.value.endswith(" or t14")

@@ -161,6 +161,19 @@ async def test_selecting_all_hits_ends_at_a_limit_and_says_so(
     await items.aclose()
 
 
+async def test_stale_hits_are_selected_as_they_are(qtbot: QtBot, until: Until) -> None:
+    engine = await many(120)
+    items = await listed(qtbot, until, engine, "learning")
+    engine.fail("fetch", Unavailable("the network is down"))
+    items.refresh()
+    await settled(items, until)
+    assert items.model.is_stale
+    qtbot.keyClick(items.view, Qt.Key.Key_A, CTRL)
+    await settled(items, until)
+    assert selected(items) == "50 selected of 50+ found"
+    await items.aclose()
+
+
 async def test_loading_hits_to_select_them_can_be_stopped_and_can_fail(qtbot: QtBot, until: Until) -> None:
     engine = await many(180)
     items = await listed(qtbot, until, engine, "learning")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QComboBox, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ExploreRequest, MemoryEngine, MetaFilter, Unavailable
@@ -385,3 +385,20 @@ async def test_nothing_open_offers_actions_only(qtbot: QtBot) -> None:
     finally:
         await window.aclose()
         window.close_for_good()
+
+
+def test_a_choice_of_a_box_is_the_one_that_was_named(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    box = QComboBox(window)
+    box.setAccessibleName("Connection")
+    box.addItems(["first", "second"])
+    chosen: list[str] = []
+    box.activated.connect(lambda row: chosen.append(box.itemText(row)))
+    first, second = actions_of(window)
+    box.insertItem(0, "new")
+    second.trigger()
+    assert chosen == ["second"]
+    box.removeItem(box.findText("first"))
+    first.trigger()
+    assert chosen == ["second"], "what is gone is not chosen, nor what stands in its place"

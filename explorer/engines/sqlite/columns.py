@@ -329,10 +329,6 @@ class Columns:
         first[MISSING] = missing
         return first
 
-    def count(self, field: Field, rows: Rows) -> Array:
-        """As `counts`, among some rows."""
-        return self.count_each([field], rows, self._mask_of(rows))[field]
-
     def _mask_of(self, rows: Rows) -> Mask:
         mask = np.zeros(self.rows, np.bool_)
         mask[rows] = True
