@@ -32,7 +32,7 @@ from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping
 REACHES = (
     ("exact", mark("only here")),
     ("inherit", mark("with its parents")),
-    ("subtree", mark("and everything below")),
+    ("subtree", mark("and below")),
 )
 MENU_WORDS = {"exact": mark("Only here"), "subtree": mark("Here and below"), "inherit": mark("With its parents")}
 SANDBOX = mark("sandbox")

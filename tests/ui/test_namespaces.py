@@ -119,7 +119,7 @@ async def test_counts_obey_the_filter_but_not_its_reach(qtbot, until):
 async def test_one_click_sets_the_reach_in_words(qtbot, until):
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["x"])) as panel:
         await until(lambda: panel.model.is_counted)
-        assert panel.reach_box.currentText() == "and everything below"
+        assert panel.reach_box.currentText() == "and below"
         click(qtbot, panel, "team:acme")
         choose_reach(panel, "inherit")
         choose_reach(panel, "exact")
