@@ -315,7 +315,9 @@ class FacetPanel(QWidget):
         if filter != self._wanted:
             self._key_held = None
         self._wanted = None
-        self._counts_all = False
+        if self._counts_all:
+            self._counts_all, self._note = False, ""
+            self.banner.clear()
         self._filter = filter
         self._dead = {}  # not known under this one
         self.scan_limit = DEFAULT_SCAN
@@ -336,6 +338,9 @@ class FacetPanel(QWidget):
         self._is_failed = False
         self.model.forget(facet for facet in self.model.arrangement if not self._is_open(facet))
         self._count([facet for facet in self.model.facets if self._is_open(facet)])
+        if not self._lanes:  # none is open: nothing more comes, and nothing is left of what was said
+            self._counts_all, self._note = False, ""
+            self.banner.clear()
 
     def count_all(self) -> None:
         """Count again and further, in steps that are shown, as far as the contract lets a count go."""
@@ -352,20 +357,23 @@ class FacetPanel(QWidget):
 
     @property
     def counted_items(self) -> tuple[int, bool]:
-        """How many items the facets have counted, and whether there are more."""
-        pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
+        """How many items the facets have counted under this filter, and whether there are more."""
+        sections = [self.model.section(facet) for facet in self.model.facets]
+        pages = [one.page for one in sections if one.page is not None and not (one.is_old or one.is_of_other)]
         cut = [page.total for page in pages if page.truncated]
         return max(cut or [page.total for page in pages], default=0), bool(cut)
 
     def cancel_counting(self) -> None:
-        """Stop counting; the numbers that are there stay."""
+        """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""
         self.jobs.stop()
         self._lanes.clear()
         self._asked.clear()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
         self.model.end_counting()
-        if any(self._is_open(facet) and self.model.section(facet).page is None for facet in self.model.facets):
+        closed = [facet for facet in self.model.facets if not self._is_open(facet)]
+        self.model.forget(facet for facet in closed if self.model.section(facet).is_old)  # counted once it opens
+        if self._is_missing_some():
             self._note = ""
             self.banner.show_note(tr("Counting stopped."), tr("Count again"), self.refresh)
         else:
@@ -436,6 +444,9 @@ class FacetPanel(QWidget):
     def _is_open(self, facet: Facet) -> bool:
         return facet in self._open and facet not in self.model.hidden
 
+    def _is_missing_some(self) -> bool:
+        return any(self._is_open(facet) and self.model.section(facet).is_missing for facet in self.model.facets)
+
     def _count(self, facets: Iterable[Facet]) -> None:
         """Count `facets`: together those under the same filter, so that one reading counts them; each group appears
         as it arrives.
@@ -467,7 +478,10 @@ class FacetPanel(QWidget):
     def _on_opened_timeout(self) -> None:
         asked = {facet for lane in self._lanes.values() for facet in lane}
         opened = [facet for facet in self.model.facets if self._is_open(facet) and facet not in asked]
-        self._count([facet for facet in opened if self.model.section(facet).page is None])
+        sections = self.model.section
+        self._count([facet for facet in opened if sections(facet).page is None or sections(facet).is_old])
+        if self._counts_all:  # one was closed again before it was counted, and the round had waited for it
+            self._go_on()
 
     def _awaited(self, lane: str) -> set[Facet]:
         """The facets that no later lane was asked for. The lane itself has ended."""
@@ -479,18 +493,21 @@ class FacetPanel(QWidget):
         with keeping_place(self.tree):
             self.model.show_pages(pages, counted.chosen, self._held())
             self.model.show_errors({facet: error for facet, error in counted.errors.items() if facet in awaited})
-        if not self._lanes and not self._is_failed:
-            self._go_on()
+        self._go_on()
         self._tell_dead()
         self._move_bars()
 
     def _go_on(self) -> None:
-        """A round of counting has ended: the next one, where everything is to be counted, else how far it came."""
-        self._counts_all = self._counts_all and self.counted_items[1] and self.scan_limit < MAX_SCAN
+        """Where a round of counting has ended: the next one, if everything is to be counted, else how far it came."""
+        if self._lanes or self._is_failed or self._is_missing_some():
+            return  # what the banner says of that still holds
+        opened = [facet for facet in self.model.facets if self._is_open(facet)]
+        is_cut = self.counted_items[1] and bool(opened)
+        self._counts_all = self._counts_all and is_cut and self.scan_limit < MAX_SCAN
         if self._counts_all:
             self.scan_limit = further(self.scan_limit)
             self._asked.clear()
-            self._count([facet for facet in self.model.facets if self._is_open(facet)])
+            self._count(opened)
             self._say_counting_all()
         else:
             self._say_stopped()
@@ -508,6 +525,7 @@ class FacetPanel(QWidget):
             self._is_failed, self._counts_all = True, False
             self.model.set_stale(awaited)
             self.banner.show_failure(error, self.refresh)
+        self._go_on()
 
     def _say_stopped(self) -> None:
         """Say once where counting stopped, if it did, and offer to go on."""

@@ -228,10 +228,11 @@ class NamespacePanel(QWidget):
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
+        self._answered: MetaFilter | None = None  # what the counts are of
         self.scan_limit = DEFAULT_SCAN
         self._counts_all = False  # goes on until everything is counted
         self.counted_items = (0, False)
-        """How many items were counted, and whether there are more."""
+        """How many items were counted under this filter, and whether there are more."""
         self._known: set[str] = set()  # paths of nodes that hold something
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
@@ -301,6 +302,7 @@ class NamespacePanel(QWidget):
         """Show the nodes of another engine; with None only the root."""
         self.jobs.cancel()
         self._engine = engine
+        self._answered = None
         self._known = set()
         self._opened = {}
         self.scan_limit = DEFAULT_SCAN
@@ -325,7 +327,10 @@ class NamespacePanel(QWidget):
             self._reveal()
         if _without_reach(before) != _without_reach(filter):
             self.scan_limit = DEFAULT_SCAN
-            self._counts_all = False
+            self.counted_items = (0, False)
+            if self._counts_all:
+                self._counts_all, self._note = False, ""
+                self.banner.clear()
             self._count(known=False)
         elif self._must_reveal:  # a node that is not known: counting gives it a row
             self._count(known=False)
@@ -341,11 +346,13 @@ class NamespacePanel(QWidget):
         self.refresh()
 
     def cancel_counting(self) -> None:
-        """Stop counting; the numbers that are there stay."""
+        """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""
         self.jobs.stop()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
         self._note = ""
+        if self._answered != _without_reach(self._filter):
+            self.model.set_stale()
         again = self.count_all if self.counted_items[1] else self.refresh
         self.banner.show_note(tr("Counting stopped."), tr("Count again"), again)
 
@@ -373,6 +380,7 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        self._answered = _without_reach(self._filter)
         self.counted_items = page.total, page.truncated
         self._fit_columns()
         self._mark()

@@ -36,7 +36,7 @@ from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
 from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
-from explorer.ui.news import sentence
+from explorer.ui.news import may_pass, sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
 from explorer.ui.scans import further
 from explorer.ui.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
@@ -53,6 +53,7 @@ LEAST_BAR = 2  # little is not nothing
 HATCHED_FROM = 10
 UNDATED = 20
 UNDATED_LABEL = mark("no date")
+STOPPED = mark("Not counted over time. Counting was stopped.")
 GRIP = QSize(8, 18)
 GRAB = 24
 RADIUS = 4
@@ -103,8 +104,10 @@ class TimelineView(QWidget):
         self._is_search = False
         self._histogram: Histogram | None = None
         self._scale: Scale | None = None
+        self._answered: MetaFilter | None = None  # what the bars are of
         self._error = ""
         self._is_stale = False
+        self._can_retry = False  # what failed or was stopped
         self.scan_limit = DEFAULT_SCAN
         self._counts_all = False  # goes on until everything is counted
         self._drag: Drag | None = None
@@ -148,7 +151,8 @@ class TimelineView(QWidget):
         self._histogram = self._scale = None
         self._measure()
         self._filter = MetaFilter()
-        self._error, self._is_stale = "", False
+        self._answered = None
+        self._error, self._is_stale, self._can_retry = "", False, False
         self.scan_limit = DEFAULT_SCAN
         self._counts_all = False
         self._let_go()
@@ -177,17 +181,21 @@ class TimelineView(QWidget):
 
     @property
     def counted_items(self) -> tuple[int, bool]:
-        """How many items were counted, and whether there are more."""
+        """How many items were counted under this filter, and whether there are more."""
         histogram = self._histogram
-        return (histogram.total, histogram.truncated) if histogram is not None else (0, True)
+        return (histogram.total, histogram.truncated) if histogram is not None and self._is_answered else (0, True)
+
+    @property
+    def _is_answered(self) -> bool:
+        return self._answered == _without_range(self._filter)
 
     def cancel_counting(self) -> None:
-        """Stop counting; what was counted so far stays."""
+        """Stop counting; what was counted so far stays, marked stale where it is of another filter."""
         self.jobs.stop()
         self._counts_all = False
         self.scan_limit = DEFAULT_SCAN
-        if self._histogram is None:
-            self._error = tr("Not counted over time. Counting was stopped.")
+        if not self._is_answered or self._is_stale:
+            self._error, self._is_stale, self._can_retry = tr(STOPPED), True, True
         self._show_state(is_counted=True)
 
     async def aclose(self) -> None:
@@ -211,12 +219,16 @@ class TimelineView(QWidget):
             lane, other = ("everything", "histogram") if self._counts_all else ("histogram", "everything")
             self.jobs.cancel(other)
             self.jobs.start(lane, engine.histogram(req), on_histogram)
+            self._can_retry = False
+            if self._error == tr(STOPPED):
+                self._error = ""
         self._show_state()
 
     def _on_histogram(self, histogram: Histogram) -> None:
         before = self._heights()
         self._let_go()
-        self._error, self._is_stale = "", False
+        self._answered = _without_range(self._filter)
+        self._error, self._is_stale, self._can_retry = "", False, False
         self._histogram, self._scale = histogram, Scale.of(histogram, self._zone)
         self._measure()
         self._bars.stop()
@@ -237,7 +249,7 @@ class TimelineView(QWidget):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self._counts_all = False
         self._let_go()
-        self._is_stale = True
+        self._is_stale, self._can_retry = True, may_pass(error)
         if isinstance(error, Unsupported):
             self._error = tr("This engine does not count over time")
             self._histogram = self._scale = None
@@ -249,6 +261,8 @@ class TimelineView(QWidget):
     def _on_count_all_button_clicked(self) -> None:
         if self._counts_all:
             self.cancel_counting()
+        elif self._can_retry:
+            self._read()
         else:
             self._counts_all = True
             self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
@@ -331,17 +345,22 @@ class TimelineView(QWidget):
     def _show_state(self, is_counted: bool = False) -> None:
         """Bring everything beside the drawing up to date; `is_counted`: no answer is awaited any more."""
         histogram, scale = self._histogram, self._scale
-        is_empty = histogram is not None and not histogram.total and _without_range(self._filter).is_empty()
+        is_empty = histogram is not None and not histogram.total and self._is_answered
+        is_empty = is_empty and _without_range(self._filter).is_empty()
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if can_choose else Qt.FocusPolicy.NoFocus)
         running = self._counts_all and not is_counted
         truncated = histogram is not None and histogram.truncated
-        self.count_all_button.setVisible(truncated and (running or self.scan_limit < MAX_SCAN))
-        self.count_all_button.setText(tr("Stop counting") if running else tr("Count further"))
+        can_go_on = truncated and (running or self.scan_limit < MAX_SCAN)
+        self.count_all_button.setVisible(can_go_on or self._can_retry)
+        further_words = tr("Count again") if self._can_retry else tr("Count further")
+        self.count_all_button.setText(tr("Stop counting") if running else further_words)
         self.count_all_action.setText(self.count_all_button.text())
         self.count_all_action.setProperty("wholeTitle", under(tr("Time line"), self.count_all_button.text()))
-        allow(self.count_all_action, tr("Everything is counted") if self.count_all_button.isHidden() else "")
+        is_awaited = self.jobs.is_busy and not is_counted
+        why_not = self._error or (tr("Counting over time") if is_awaited else tr("Everything is counted"))
+        allow(self.count_all_action, why_not if self.count_all_button.isHidden() else "")
         self._place_button()
         self._describe()
         self.update()
