@@ -30,7 +30,6 @@ from explorer.contract import (
     MetaFilter,
     Unsupported,
 )
-from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
@@ -38,7 +37,7 @@ from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import may_pass, sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.scans import further
+from explorer.ui.scans import Scan
 from explorer.ui.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
@@ -108,8 +107,7 @@ class TimelineView(QWidget):
         self._error = ""
         self._is_stale = False
         self._can_retry = False  # what failed or was stopped
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all = False  # goes on until everything is counted
+        self.scan = Scan()
         self._drag: Drag | None = None
         self._keyed: tuple[float, float] | None = None  # by keys that may go on
         self._end = End.START  # which the keys move
@@ -153,8 +151,7 @@ class TimelineView(QWidget):
         self._filter = MetaFilter()
         self._answered = None
         self._error, self._is_stale, self._can_retry = "", False, False
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all = False
+        self.scan = Scan()
         self._let_go()
         self._read()
 
@@ -164,8 +161,7 @@ class TimelineView(QWidget):
         self._filter = filter
         self._let_go()
         if is_other:
-            self.scan_limit = DEFAULT_SCAN
-            self._counts_all = False
+            self.scan.begin()
             self._read()
         else:
             self._show_state()
@@ -192,8 +188,7 @@ class TimelineView(QWidget):
     def cancel_counting(self) -> None:
         """Stop counting; what was counted so far stays, marked stale where it is of another filter."""
         self.jobs.stop()
-        self._counts_all = False
-        self.scan_limit = DEFAULT_SCAN
+        self.scan.begin()
         if not self._is_answered or self._is_stale:
             self._error, self._is_stale, self._can_retry = tr(STOPPED), True, True
         self._show_state(is_counted=True)
@@ -210,13 +205,13 @@ class TimelineView(QWidget):
         engine = self._engine
         if engine is not None:
             zone = self._zone.key if isinstance(self._zone, ZoneInfo) else None
-            req = HistogramRequest(filter=_without_range(self._filter), zone=zone, scan_limit=self.scan_limit)
+            req = HistogramRequest(filter=_without_range(self._filter), zone=zone, scan_limit=self.scan.limit)
 
             def on_histogram(histogram: Histogram) -> None:
                 if engine is self._engine:
                     self._on_histogram(histogram)
 
-            lane, other = ("everything", "histogram") if self._counts_all else ("histogram", "everything")
+            lane, other = ("everything", "histogram") if self.scan.goes_on else ("histogram", "everything")
             self.jobs.cancel(other)
             self.jobs.start(lane, engine.histogram(req), on_histogram)
             self._can_retry = False
@@ -239,15 +234,13 @@ class TimelineView(QWidget):
         if moves and duration_ms and self.isVisible():
             self._bars.setDuration(duration_ms)
             self._bars.start()
-        self._counts_all = self._counts_all and histogram.truncated and self.scan_limit < MAX_SCAN
-        if self._counts_all:
-            self.scan_limit = further(self.scan_limit)
+        if self.scan.step(histogram.truncated):
             self._read()
         else:
             self._show_state(is_counted=True)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._counts_all = False
+        self.scan.end_all()
         self._let_go()
         self._is_stale, self._can_retry = True, may_pass(error)
         if isinstance(error, Unsupported):
@@ -259,13 +252,12 @@ class TimelineView(QWidget):
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:
-        if self._counts_all:
+        if self.scan.goes_on:
             self.cancel_counting()
         elif self._can_retry:
             self._read()
         else:
-            self._counts_all = True
-            self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
+            self.scan.begin_all(self.counted_items[0])
             self._read()
 
     # What there is to see
@@ -350,9 +342,9 @@ class TimelineView(QWidget):
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if can_choose else Qt.FocusPolicy.NoFocus)
-        running = self._counts_all and not is_counted
+        running = self.scan.goes_on and not is_counted
         truncated = histogram is not None and histogram.truncated
-        can_go_on = truncated and (running or self.scan_limit < MAX_SCAN)
+        can_go_on = truncated and (running or self.scan.can_go_on)
         self.count_all_button.setVisible(can_go_on or self._can_retry)
         further_words = tr("Count again") if self._can_retry else tr("Count further")
         self.count_all_button.setText(tr("Stop counting") if running else further_words)

@@ -466,7 +466,7 @@ async def test_one_facet_that_fails_hides_no_other(qtbot, until):
 async def test_truncated_counts_and_counting_everything(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: is_counted(panel, Facet.KIND))
         assert counts(panel, Facet.KIND) == {"Learning": "12+"}
@@ -481,7 +481,7 @@ async def test_truncated_counts_and_counting_everything(qtbot, until):
 async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: panel.banner.sentence)
         assert panel.banner.sentence == "Counted 12 of more items"
@@ -503,9 +503,23 @@ async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot,
         assert panel.banner.sentence == ""
 
 
+async def test_a_failure_is_not_said_any_more_once_it_is_counted(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan.limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "Counted 12 of more items")
+        engine.fail("explore_many", Unavailable("the server is away"))
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "No answer came: the server is away.")
+        engine.mend()
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "Counted 12 of more items")
+
+
 async def count_everything(qtbot, until, panel: FacetPanel) -> None:
     """Click it, once a count has stopped at twelve items, and wait until it is said to go on."""
-    panel.scan_limit = 12
+    panel.scan.limit = 12
     panel.refresh()
     await until(lambda: panel.banner.sentence == "Counted 12 of more items")
     button = panel.banner.findChild(QPushButton, "bannerActionButton")
@@ -573,7 +587,7 @@ async def test_another_filter_ends_counting_everything(qtbot, until):
 async def test_nothing_is_said_of_facets_that_are_closed(qtbot, until, error, words):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         if error is not None:
             engine.fail("explore_many", error)
         panel.refresh()
@@ -586,7 +600,7 @@ async def test_nothing_is_said_of_facets_that_are_closed(qtbot, until, error, wo
         await until(lambda: not panel.jobs.is_busy)
         assert panel.banner.sentence == ""
         engine.mend()
-        panel.scan_limit = 48
+        panel.scan.limit = 48
         panel.tree.expand(panel.model.facet_index(Facet.KIND))
         await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30"})
 
@@ -645,7 +659,7 @@ async def test_a_value_is_not_dead_by_a_count_under_the_former_filter(qtbot, unt
 async def test_a_note_that_was_dismissed_stays_away(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: panel.banner.sentence)
         panel.banner.clear()

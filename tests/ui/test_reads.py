@@ -366,9 +366,9 @@ async def test_counting_over_time_is_a_job(
         assert view.words == "Not counted over time. Counting was stopped."
         assert view.counted_items == (0, True), "what was counted before is of another filter"
         gate.open()
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.show_filter(MetaFilter())
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.refresh()
         await until(lambda: view.counted_items == (10, True))
         further = engine.hold("histogram", lambda req: req.scan_limit > 40)
@@ -722,7 +722,7 @@ async def test_counting_everything_shows_a_number_that_stays_when_it_is_stopped(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
         for panel in (window.facets, window.namespaces):
-            panel.scan_limit = 10
+            panel.scan.limit = 10
             panel.refresh()
         await until(lambda: window.is_idle)
         further = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit > 40)
@@ -893,7 +893,7 @@ async def test_closing_all_the_same_ends_what_was_begun(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
-        window.facets.scan_limit = 10
+        window.facets.scan.limit = 10
         window.facets.refresh()
         await until(lambda: window.is_idle)
         gate = engine.hold("explore_many")
