@@ -20,21 +20,28 @@ from explorer.contract import (
     Document,
     DocumentBody,
     ExportPage,
+    Facet,
     Histogram,
     HistogramRequest,
     ListRequest,
     MemoryMeta,
     MetaFilter,
     StoreItem,
+    Timestamp,
 )
 from explorer.engines import ConnectionStore, KeyStore
 from explorer.transfer import CopyForm
 from explorer.ui import job_list, reads
+from explorer.ui.banner import Banner
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import Job, State
 from explorer.ui.jobs_view import JobRow
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.facet_model import CountRole
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.program import Program
+from explorer.ui.theme import theme
+from explorer.ui.timeline import TimelineView
 from explorer.ui.viewer import METADATA, RAW
 from tests.conftest import Until
 from tests.fakes import FakeEngine, Gate, filled, learning
@@ -356,10 +363,12 @@ async def test_counting_over_time_is_a_job(
         assert bar_of(window, job) is None
         press_cancel(qtbot, window, job)
         await until(lambda: job.state is State.CANCELLED)
+        assert view.words == "Not counted over time. Counting was stopped."
+        assert view.counted_items == (0, True), "what was counted before is of another filter"
         gate.open()
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.show_filter(MetaFilter())
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.refresh()
         await until(lambda: view.counted_items == (10, True))
         further = engine.hold("histogram", lambda req: req.scan_limit > 40)
@@ -375,6 +384,112 @@ async def test_counting_over_time_is_a_job(
         further.open()
 
 
+DATED = [
+    learning(
+        f"item {at}", tags=["old" if at < 3 else "new"], observed_at=Timestamp.parse(f"2026-06-0{at + 1}T12:00:00Z")
+    )
+    for at in range(8)
+]
+
+
+def banner_button(banner: Banner) -> QPushButton:
+    button = banner.findChild(QPushButton, "bannerActionButton")
+    assert button.isVisible()
+    return button
+
+
+async def test_bars_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        view = window.timeline
+        button, words = view.count_all_button, view.words
+        assert button.isHidden()
+        gate = engine.hold("histogram")
+        window.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting over time"))
+        await until(lambda: not view.jobs.is_busy)
+        assert (view.words, button.isHidden()) == (words, True), "the bars are still those of the filter"
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            press_cancel(qtbot, window, await job_called(window, until, "Counting over time"))
+            await until(lambda: not view.jobs.is_busy)
+            assert view.words == "Not counted over time. Counting was stopped."
+            assert view.scale is not None
+            assert sum(view.scale.counts) == 8
+            assert "barDim" in bar_tokens(view)
+            assert view.count_all_action.text() == button.text() == "Count again"
+            assert view.count_all_action.isEnabled()
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+            assert "stopped" not in view.words, "it is being counted"
+        gate.open()
+        await until(lambda: not view.jobs.is_busy)
+        assert sum(view.scale.counts) == 3
+        assert "barDim" not in bar_tokens(view)
+        assert button.isHidden()
+
+
+def bar_tokens(view: TimelineView) -> set[str]:
+    """The colours of a bar."""
+    image, x = view.grab().toImage(), view.bar_rect(0).center().x()
+    seen = {image.pixelColor(x, y).name() for y in range(image.height())}
+    return {token for token in ("bar", "barDim") if theme().color(token).name() in seen}
+
+
+async def test_counts_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        model, banner = window.facets.model, window.facets.banner
+        gate = engine.hold("explore_many")
+        window.facets.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting the facets"))
+        await until(lambda: not window.facets.jobs.is_busy)
+        assert not model.section(Facet.KIND).is_stale, "the counts are still those of the filter"
+        assert banner.sentence == ""
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            job = await job_called(window, until, "Counting the facets")
+            press_cancel(qtbot, window, job)
+            await until(lambda: not window.facets.jobs.is_busy)
+            assert model.section(Facet.KIND).is_stale
+            assert "counts of before" in model.facet_index(Facet.KIND).data(Qt.ItemDataRole.ToolTipRole)
+            assert not model.section(Facet.TAG).is_stale, "its own condition does not change its counts"
+            assert banner.sentence == "Counting stopped."
+            assert banner_button(banner).text() == "Count again"
+            qtbot.mouseClick(banner_button(banner), Qt.MouseButton.LeftButton)
+        gate.open()
+        await until(lambda: window.facets.counted_items == (8, False) and not window.facets.jobs.is_busy)
+        assert model.row_index(Facet.KIND, RowType.VALUE, "learning").data(CountRole) == "3"
+        assert not model.section(Facet.KIND).is_stale
+        assert banner.sentence == ""
+
+
+async def test_nodes_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        panel = window.namespaces
+        gate = engine.hold("namespaces")
+        panel.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting the nodes"))
+        await until(lambda: not panel.jobs.is_busy)
+        assert not panel.model.is_stale, "the counts are still those of the filter"
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            press_cancel(qtbot, window, await job_called(window, until, "Counting the nodes"))
+            await until(lambda: not panel.jobs.is_busy)
+            assert panel.model.is_stale
+            assert panel.counted_items == (0, False)
+            assert panel.banner.sentence == "Counting stopped."
+            qtbot.mouseClick(banner_button(panel.banner), Qt.MouseButton.LeftButton)
+        gate.open()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.counted_items == (3, False)
+        assert not panel.model.is_stale
+        assert panel.banner.sentence == ""
+
+
 async def test_a_time_line_that_was_never_counted_says_why(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,7 +501,7 @@ async def test_a_time_line_that_was_never_counted_says_why(
         await until(lambda: job.state is State.CANCELLED)
         assert window.timeline.words == "Not counted over time. Counting was stopped."
         gate.open()
-        window.refresh()
+        qtbot.mouseClick(window.timeline.count_all_button, Qt.MouseButton.LeftButton)
         await until(lambda: window.timeline.words == "No item has a date")
         await until(lambda: window.is_idle)
 
@@ -607,7 +722,7 @@ async def test_counting_everything_shows_a_number_that_stays_when_it_is_stopped(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
         for panel in (window.facets, window.namespaces):
-            panel.scan_limit = 10
+            panel.scan.limit = 10
             panel.refresh()
         await until(lambda: window.is_idle)
         further = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit > 40)
@@ -778,7 +893,7 @@ async def test_closing_all_the_same_ends_what_was_begun(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
-        window.facets.scan_limit = 10
+        window.facets.scan.limit = 10
         window.facets.refresh()
         await until(lambda: window.is_idle)
         gate = engine.hold("explore_many")
