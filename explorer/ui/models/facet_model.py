@@ -608,7 +608,7 @@ class FacetModel(QAbstractItemModel):
         if page.truncated:
             said = counted(total, "value", is_least=True)
         elif (is_open or section.find) and seen < total and not (section.is_tree and not section.find):
-            said = tr("{n} of {total} values", n=number(seen), total=number(total))
+            said = tr_n("{n} of {total} value", "{n} of {total} values", total, n=number(seen), total=number(total))
         elif total == 0:
             said = tr("no values")
         else:
