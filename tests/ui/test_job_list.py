@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -141,6 +141,29 @@ async def test_nothing_is_made_for_a_list_that_nobody_looks_at(qtbot: QtBot, tmp
         assert rows() == {"before"}
         window.show_jobs()
         assert rows() == {"before", "while closed"}
+
+
+async def test_nothing_moves_in_a_list_that_is_closed(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with working(qtbot, tmp_path, until) as (program, _):
+        window = program.window
+        job = window.job_list.begin("slow")
+        window.show_jobs()
+        line = window.jobs_view.row(job).busy_line
+
+        def moves() -> bool:
+            return any(timer.isActive() for timer in line.findChildren(QTimer))
+
+        window.jobs_view.close_button.click()
+        assert not moves(), "it was about to"
+        window.show_jobs()
+        await until(lambda: line.is_shown)
+        assert moves()
+        window.jobs_view.close_button.click()
+        assert not moves()
+        window.show_jobs()
+        await until(lambda: line.is_shown)
+        window.job_list.end(job, State.DONE, "Done.")
+        assert not moves()
 
 
 async def test_two_jobs_at_once(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

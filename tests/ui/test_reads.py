@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QProgressBar, QPushButton, QScrollArea
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import explorer.ui
@@ -23,7 +24,9 @@ from explorer.contract import (
     Facet,
     Histogram,
     HistogramRequest,
+    ListPage,
     ListRequest,
+    MemoryEngine,
     MemoryMeta,
     MetaFilter,
     StoreItem,
@@ -158,7 +161,7 @@ async def test_a_lane_that_has_no_name_is_a_job_all_the_same(
 
 
 class Slow(SlowStore):
-    """One whose exports and time line wait at the gate too."""
+    """One whose exports, time line and whole lists wait at the gate too."""
 
     async def histogram(self, req: HistogramRequest) -> Histogram:
         await self._pass("histogram", req)
@@ -167,6 +170,10 @@ class Slow(SlowStore):
     async def export(self, req: ListRequest) -> ExportPage:
         await self._pass("export", req)
         return await super().export(req)
+
+    async def list(self, req: ListRequest) -> ListPage:
+        await self._pass("list", req)
+        return await super().list(req)
 
 
 @asynccontextmanager
@@ -528,14 +535,11 @@ async def test_what_an_export_needs_to_know_is_a_job(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
         window.items.select_all()
-        first = engine.hold("list_preview")
+        gate = engine.hold("namespaces")  # what is in sandboxes is not among them, and that is said
         window.items.export_button.click()
-        window.export_selected_wanted.emit()
-        gate = engine.hold("explore")
         job = await job_called(window, until, "Preparing the export")
         press_cancel(qtbot, window, job)
         await until(lambda: job.state is State.CANCELLED)
-        first.open()
         gate.open()
 
 
@@ -693,7 +697,133 @@ async def test_the_test_of_a_connection_is_a_job(
         await until(lambda: dialog_of(ConnectDialog) is None)
 
 
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_a_test_of_a_connection_ends_with_its_dialog(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, stubborn: bool
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
+        slow = FakeEngine()
+        gate = slow.hold("health", stubborn=stubborn)
+        monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: slow)
+        path = tmp_path / "a.db"
+        path.write_bytes(b"")
+        window.connections_action.trigger()
+        await until(lambda: dialog_of(ConnectDialog) is not None)
+        dialog = dialog_of(ConnectDialog)
+        assert dialog is not None
+        qtbot.keyClicks(dialog.path_edit, str(path))
+        qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
+        job = await job_called(window, until, "Testing the connection")
+        await until(lambda: "Testing the connection" in window.jobs_button.text())
+        dialog.reject()
+        try:
+            await until(lambda: not window.job_list.running)
+            await until(lambda: not window.job_list._look.isActive())
+        finally:
+            gate.open()  # a stubborn one would hold up the end of the test too
+        assert job.state is State.CANCELLED
+        assert job not in window.job_list.jobs, "whoever closes the dialog wants no answer"
+        assert "Testing the connection" not in window.jobs_button.text()
+        assert not window.job_cancel_button.isVisible()
+        job.stop()  # a press that comes too late
+
+
+async def test_the_look_for_a_keyring_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = threading.Event(), threading.Event()
+
+    def is_available(keys: KeyStore) -> bool:
+        asked.set()
+        return answers.wait(10)
+
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
+        monkeypatch.setattr(KeyStore, "is_available", property(is_available))
+        try:
+            window.connections_action.trigger()
+            await until(asked.is_set)
+            job = await job_called(window, until, "Looking for the keyring")
+            job.stop()
+            await until(lambda: job.state is State.CANCELLED)
+        finally:
+            answers.set()
+        dialog = dialog_of(ConnectDialog)
+        assert dialog is not None
+        dialog.reject()
+        await until(lambda: dialog_of(ConnectDialog) is None)
+
+
+async def test_what_is_called_the_same_is_not_the_same(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "tr", lambda message, **values: "Reading")  # a language with one word for it all
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gates = [engine.hold("explore"), engine.hold("get_items")]
+        window.refresh()
+        await until(lambda: len(window.job_list.running) == 3)  # the count, the kinds of the rows, and the item
+        jobs = window.job_list.running
+        assert {job.title for job in jobs} == {"Reading"}
+        for at, job in enumerate(jobs):
+            job.stop()
+            await until(lambda job=job: job.state is State.CANCELLED)
+            assert window.job_list.running == jobs[at + 1 :]
+        for gate in gates:
+            gate.open()
+
+
+async def test_a_count_that_is_begun_again_ends_as_the_last_one_did(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gate = engine.hold("explore_many")
+        window.facets.refresh()
+        job = await job_called(window, until, "Counting the facets")
+        window.facets.refresh()
+        await until(lambda: gate.waiting == 1)
+        gate.open()
+        await until(lambda: job.state is not State.RUNNING)
+        assert job.state is State.DONE, "that the first was needless says nothing of the second"
+        assert job in window.job_list.jobs
+
+
+async def test_a_count_that_was_stopped_and_ends_late_is_not_the_next_one(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gate = engine.hold("explore_many", stubborn=True)
+        window.facets.refresh()
+        first = await job_called(window, until, "Counting the facets")
+        press_cancel(qtbot, window, first)
+        window.facets.refresh()
+        await until(lambda: first.state is State.CANCELLED)
+        second = await job_called(window, until, "Counting the facets")
+        assert second is not first
+        await until(lambda: gate.waiting == 2)
+        gate.open()
+        await until(lambda: second.state is not State.RUNNING)
+        assert second.state is State.DONE
+        assert window.job_list.jobs[:2] == [second, first]
+
+
 # How far it is
+
+
+async def test_of_one_there_is_one(qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=1) as (window, engine):
+        gate = engine.hold("get_items")
+        window.items.select_all()
+        window.items.copy(CopyForm.JSON)
+        job = await job_called(window, until, "Copying items")
+        gate.open()
+        await until(lambda: job.state is State.DONE)
+        assert said(job) == "1 of 1 item"
+        alone = engine.hold("explore_many")
+        facets = window.facets
+        closed = next(facet for facet in facets.model.facets if facets.model.section(facet).page is None)
+        facets.tree.expand(facets.model.facet_index(closed))
+        job = await job_called(window, until, "Counting the facets")
+        await until(lambda: said(job) == "0 of 1 facet")
+        alone.open()
 
 
 async def test_facets_show_how_many_of_them_are_counted(
@@ -794,6 +924,39 @@ async def test_an_export_shows_its_share(
         second.open()
         await until(lambda: job.state is State.DONE)
         assert said(job).startswith("450 items, ")
+
+
+async def test_an_export_reads_nothing_only_to_know_its_share(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Slow, "namespaces", MemoryEngine.namespaces)  # one that names no nodes: it would list all
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        before = len(engine.calls)
+        window.export_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        all_of_it = {"explore", "explore_many", "list", "list_preview", "export"}
+        assert not all_of_it & {name for name, _ in engine.calls[before:]}
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        dialog.reject()
+        await until(lambda: dialog_of(QFileDialog) is None)
+
+
+async def test_an_export_of_what_is_not_counted_yet_waits_for_no_count(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        counting = engine.hold("explore")
+        window.go_to_filter(MetaFilter(tags_any=["all"]))  # of these 450 the list has 200, and no total
+        await until(lambda: counting.waiting and not window.items.jobs.is_running("first"))
+        second = engine.hold("export", lambda req: req.cursor is not None)
+        await choose(qtbot, until, window.export_action, tmp_path / "out.jsonl")
+        job = await job_called(window, until, "Export to \u2068out.jsonl\u2069")
+        await until(lambda: said(job) == "200 items")
+        assert bar_of(window, job) is None
+        second.open()
+        await until(lambda: job.state is State.DONE)
+        counting.open()
 
 
 async def test_an_import_shows_its_share(

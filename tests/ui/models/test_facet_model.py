@@ -239,6 +239,9 @@ def test_a_head_says_what_is_looked_for():
     assert model.summary(Facet.TAG) == "0 of 1 value, finding “\u20680001\u2069”"
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3})})
     assert model.summary(Facet.TAG) == "1 value, finding “\u20680001\u2069”"
+    model.set_find(Facet.TAG, "7")
+    assert model.summary(Facet.TAG) == "0 of 1 value, finding “\u20687\u2069”"
+    model.set_find(Facet.TAG, "0001")
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3}, more=4, truncated=True)})
     assert model.summary(Facet.TAG) == "5+ values, finding “\u20680001\u2069”"
     model.set_find(Facet.TAG, "")
