@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from build import Build, open_engine
 from measure import goals, median, ms, resident_bytes, say, table
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QTextEdit, QWidget
 from qasync import QEventLoop
 
 from explorer.contract import (
@@ -272,7 +272,8 @@ def document(text: str) -> Document:
 
 
 def has_text(viewer: ItemViewer) -> bool:
-    return viewer.read_view.isVisible() and not viewer.read_view.document().isEmpty()
+    page = viewer.pages.currentWidget()
+    return isinstance(page, QPlainTextEdit | QTextEdit) and not page.document().isEmpty()
 
 
 def _percentile(spans: list[float]) -> float:
