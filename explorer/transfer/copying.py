@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from explorer.contract import Exported, GetRequest, Hit, MemoryEngine, Reach, dump_item
+from explorer.contract import Exported, GetRequest, Hit, ItemId, MemoryEngine, Reach, dump_item
 from explorer.contract.query import MAX_GET_IDS
 
 
@@ -23,8 +23,8 @@ BETWEEN = {CopyForm.TEXT: "\n\n", CopyForm.MARKDOWN: "\n\n---\n\n", CopyForm.JSO
 async def copied(engine: MemoryEngine, hits: Sequence[Hit], form: CopyForm, reach: Reach | None = None) -> list[str]:
     """One text per item, in order; their texts are read in full first, since a listing may hold only their starts.
 
-    An item that was removed meanwhile is copied as it was read, but for JSON, which leaves it out. Raises Unsupported
-    for JSON where the engine does not export.
+    An item that was removed meanwhile is left out, but for its id, for which nothing is read. Raises Unsupported for
+    JSON where the engine does not export.
     """
     if form is CopyForm.ID:
         return [hit.id for hit in hits]
@@ -35,10 +35,10 @@ async def copied(engine: MemoryEngine, hits: Sequence[Hit], form: CopyForm, reac
         for batch in batches:
             items += await engine.get_items(GetRequest(ids=batch, reach=reach))
         return [dump_item(one.item) for one in items]
-    whole = {hit.id: hit for hit in hits}
+    whole: dict[ItemId, Hit] = {}
     for batch in batches:
         whole.update((hit.id, hit) for hit in await engine.get(GetRequest(ids=batch, reach=reach)))
-    found = [whole[id] for id in ids]
+    found = [whole[id] for id in ids if id in whole]
     return [hit.text if form is CopyForm.TEXT else markdown(hit) for hit in found]
 
 

@@ -18,9 +18,10 @@ from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.actions import panel_action
 from explorer.ui.headline import headline
 from explorer.ui.i18n import mark, tr, tr_n
+from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.job_list import Progress, items_done
 from explorer.ui.jobs import Jobs
-from explorer.ui.text import counted, word
+from explorer.ui.text import counted, number, word
 
 MAX_COPIED_CHARS = 50_000_000
 MAX_DRAGGED = 2_000
@@ -68,7 +69,7 @@ class Copies(QObject):
         """Put the selected items on the clipboard; `total` is how many there are, None where that is not known."""
         work = self._read(engine, reach, batches, form, partial(self._tell, total))
         self._progress["copy"] = "", None
-        self._jobs.start("copy", work, partial(self._on_copied, form))
+        self._jobs.start("copy", work, partial(self._on_copied, form, total))
 
     def cancel(self) -> None:
         """End copying; the clipboard keeps what it held."""
@@ -86,30 +87,48 @@ class Copies(QObject):
 
     async def _read(
         self, engine: MemoryEngine, reach: Reach | None, batches: Batches, form: CopyForm, tell: Callable[[int], None]
-    ) -> list[str]:
+    ) -> tuple[list[str], int]:
+        """The copies, and of how many items they were to be."""
         texts: list[str] = []
-        size = 0
+        size = asked = 0
         async with contextlib.aclosing(batches()) as steps:
             async for hits in steps:
+                end_if_cancelled()
                 fresh = await copied(engine, hits, form, reach)
+                end_if_cancelled()
                 texts += fresh
+                asked += len(hits)
                 size += sum(map(len, fresh))
                 if size > MAX_COPIED_CHARS:
                     raise InvalidRequest(tr("that is too much for the clipboard; export it to a file"))
                 tell(len(texts))
                 await asyncio.sleep(0)  # an engine that never waits would keep the window waiting
-        return texts
+        return texts, asked
 
     def _tell(self, total: int | None, n: int) -> None:
         self._progress["copy"] = items_done(n, total)
         if total is None or n < total:
             self.said.emit(tr("Copying, {items} so far", items=counted(n, "item")), True)
 
-    def _on_copied(self, form: CopyForm, texts: list[str]) -> None:
+    def _on_copied(self, form: CopyForm, total: int | None, read: tuple[list[str], int]) -> None:
+        texts, asked = read
         if texts:
             # Not as QMimeData: such an object of Python's on the clipboard crashes at the end (PySide 6.11).
             QGuiApplication.clipboard().setText(BETWEEN[form].join(texts))
-        self.said.emit(tr(_COPIED[form], items=counted(len(texts), "item")), False)
+        n, wanted = len(texts), max(total or 0, asked)
+        gone = wanted - n
+        if gone:
+            said = tr_n(
+                "{n} of {total} copied; {gone} is no longer stored",
+                "{n} of {total} copied; {gone} are no longer stored",
+                gone,
+                n=number(n),
+                total=number(wanted),
+                gone=number(gone),
+            )
+        else:
+            said = tr(_COPIED[form], items=counted(n, "item"))
+        self.said.emit(said, False)
 
     async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> Path:
         texts: list[str] = []
@@ -117,7 +136,9 @@ class Copies(QObject):
         async with contextlib.aclosing(batches()) as steps:
             async for hits in steps:
                 first = first or hits[0]
+                end_if_cancelled()
                 texts += await copied(engine, hits, CopyForm.JSON, reach)
+                end_if_cancelled()
                 self._progress["drag"] = items_done(len(texts), total)
         if first is None or not texts:
             raise FileError(tr("none of the items could be read"))
@@ -126,7 +147,7 @@ class Copies(QObject):
         if not self._folder.isValid():
             raise FileError(tr("there is no place for it"))
         n = len(texts)
-        name = file_name(first) if n == 1 else tr_n("{n} item", "{n} items", n, n=n) + ".jsonl"
+        name = file_name(first) if total == n == 1 else tr_n("{n} item", "{n} items", n, n=n) + ".jsonl"
         path = Path(self._folder.path()) / name
         data = "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
         await asyncio.to_thread(path.write_bytes, data)

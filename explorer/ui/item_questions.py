@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from explorer.contract import (
@@ -115,6 +116,16 @@ class Why:
     health: EngineHealth
     stored: Stored
     without: tuple[tuple[Condition, Count], ...] = ()
+
+
+def end_if_cancelled() -> None:
+    """End a task that was cancelled while an engine did not listen, and answered all the same: raises CancelledError.
+
+    For a task that asks more than once, or tells how far it is: nobody wants to know any more.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def count_of(engine: MemoryEngine, filter: MetaFilter) -> Count:

@@ -61,6 +61,7 @@ from explorer.ui.item_questions import (
     Stored,
     Why,
     count_of,
+    end_if_cancelled,
     health_sentence,
     remove_words,
     sandbox_words,
@@ -83,6 +84,7 @@ LIST_PAGE = 200
 FETCH_PAGE = 50
 COUNT_PAGE = 1_000
 MAX_KEPT_SELECTED = 500
+MAX_KEPT_AMONG = 2_000  # rows that are read again at once to find what was selected among them
 MAX_HITS_SELECTED = 1_000  # of a search, which are loaded to be selected
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
 MAX_FORGOTTEN = 3  # listings in a row, before the engine is not asked by itself any more
@@ -156,6 +158,7 @@ class ItemList(QWidget):
         self._zone = zone or local_zone()
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
+        self._shown_order = ListOrder()  # of those rows, where they are read by place
         self._listing = object()  # another one whenever the rows begin anew
         self._total: Count | None = None
         self._stored: Stored | None = None
@@ -177,6 +180,7 @@ class ItemList(QWidget):
         self._notes: tuple[str, ...] = ()
         self._is_all_selected = False
         self._wants_all_hits = False  # of a search: they are being loaded, and selected as they come
+        self._let_go = 0  # items that were selected, and not found among the rows that were read again
         self._is_replacing = False  # rows or selection change, and not by the person
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
@@ -356,6 +360,8 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
+        self._let_go = 0
+        self._on_copies_said("")
         self._current_id = self._current_place = self._left = self._goes_to = self._stopped_at = None
         self._notes = ()
         self.model.has_whole_texts = engine is None or type(engine).list_preview is MemoryEngine.list_preview
@@ -524,7 +530,18 @@ class ItemList(QWidget):
     @property
     def selected_filter(self) -> MetaFilter | None:
         """Of what all items are selected, loaded or not; None where only the rows that are marked are."""
-        return self._shown_ask.filter if self._is_all_selected and self._shown_ask is not None else None
+        if self._shown_ask is None or not self._is_all_selected or self._is_of_before:
+            return None
+        return self._shown_ask.filter
+
+    @property
+    def _is_of_before(self) -> bool:
+        """Whether the rows answer another question than what is chosen now."""
+        ask = self._shown_ask
+        if ask is None or self._engine is None or not self.model.rowCount():
+            return False
+        is_other_order = self.model.listing is not None and self._shown_order != self._listed_order(self._engine)
+        return ask != self._ask or is_other_order
 
     @property
     def selected_count(self) -> Count:
@@ -534,13 +551,17 @@ class ItemList(QWidget):
         return Count(sum(map(len, self._selected_rows())))
 
     def select_all(self) -> None:
-        """Select all that the filter admits, not loaded ones too; the hits of a search are loaded, up to a limit."""
-        ask = self._shown_ask
+        """Select all that the filter admits, not loaded ones too; the hits of a search are loaded, up to a limit.
+
+        Of rows that are of the filter before, those that are there.
+        """
+        ask = self._shown_ask if not self._is_of_before else None
         self._is_replacing = True
         self.view.selectAll()
         self._is_replacing = False
         self._is_all_selected = ask is not None and not ask.is_search and self.model.rowCount() > 0
         self._wants_all_hits = ask is not None and ask.is_search
+        self._let_go = 0
         self._load_hits()
         self._show_selected()
 
@@ -634,17 +655,18 @@ class ItemList(QWidget):
         self._counting = not ask.is_search and not self._is_by_place(ask)
         self._counted_so_far = None
         self.busy_line.set_busy(True)
+        self._show_selected()  # of other rows, perhaps, than those that are chosen now
         if self.model.rowCount() == 0:
             self.loading.start(tr("Reading {memory}", memory=inline(self._name)))
             self._show_only(self.loading)
 
-        def on_first_page(page: Page | Span) -> None:
+        def on_first_page(page: Page | list[tuple[int, Span]]) -> None:
             # A lane that was cancelled, and not begun again, may still bring its answer: of another engine, perhaps.
             if engine is self._engine and ask is self._ask:
                 self._on_first_page(page)
 
         if self._is_by_place(ask):
-            self.jobs.start("first", self._first_span(engine, ask), on_first_page)
+            self.jobs.start("first", self._first_spans(engine, ask), on_first_page)
         else:
             self.jobs.start("first", self._first_pages(engine, ask), on_first_page)
         if not self._counting:
@@ -671,12 +693,13 @@ class ItemList(QWidget):
         return Page(found.hits, found.next_cursor)
 
     async def _first_pages(self, engine: MemoryEngine, ask: Ask) -> Page:
-        """The first page, with as many more as reach down to the place that is to be shown again."""
-        wanted = self._goes_to.rows.stop if self._goes_to is not None else 0
+        """The first page, with as many more as reach down to the place that is to be shown again, and the selection."""
+        wanted = max(self._goes_to.rows.stop, self._kept_rows(ask).stop) if self._goes_to is not None else 0
         page = await self._page(engine, ask, None)
         for _ in range(MAX_PAGES_BACK):
             if len(page.hits) >= wanted or page.cursor is None:
                 break
+            end_if_cancelled()
             more = await self._page(engine, ask, page.cursor)
             page = Page(
                 page.hits + more.hits,
@@ -687,18 +710,42 @@ class ItemList(QWidget):
             )
         return page
 
-    async def _first_span(self, engine: MemoryEngine, ask: Ask) -> Span:
-        goes_to = self._goes_to
+    async def _first_spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
+        """The rows of the place that is to be shown, and those where the selected ones were; each by its first row."""
+        goes_to, order = self._goes_to, self._listed_order(engine)
+        kept = self._kept_rows(ask) if goes_to is not None else range(0)
+        await self._name_rows(engine, ask, self.model.missing(kept))
         first = _page_start(goes_to.rows.start) if goes_to is not None else 0
-        return await engine.list_span(
-            SpanRequest(
-                filter=ask.filter,
-                order=self._listed_order(engine),
-                offset=first,
-                limit=SPAN_PAGE,
-                place_of=self._place_id(),
-            )
+        span = await engine.list_span(
+            SpanRequest(filter=ask.filter, order=order, offset=first, limit=SPAN_PAGE, place_of=self._place_id())
         )
+        # Those that came or went meanwhile may have moved them.
+        again = range(max(0, _page_start(kept.start) - SPAN_PAGE), min(span.total, kept.stop + SPAN_PAGE))
+        if not kept or not again or (again.start >= first and again.stop <= first + len(span.items)):
+            return [(first, span)]
+        end_if_cancelled()
+        req = SpanRequest(filter=ask.filter, order=order, offset=again.start, limit=len(again), listing=span.listing)
+        return [(first, span), (again.start, await engine.list_span(req))]
+
+    async def _name_rows(self, engine: MemoryEngine, ask: Ask, rows: range) -> None:
+        """Hold selected rows that were never looked at, so that they are known again: while the engine has them."""
+        listing = self.model.listing
+        if not rows or len(rows) > MAX_KEPT_AMONG:
+            return
+        span = await engine.list_span(
+            SpanRequest(filter=ask.filter, order=self._shown_order, offset=rows.start, limit=len(rows), listing=listing)
+        )
+        end_if_cancelled()
+        if span.listing == listing == self.model.listing:
+            self.model.put_span(span, rows.start)
+
+    def _kept_rows(self, ask: Ask) -> range:
+        """From the first to the last row that is selected, where these are to be found again."""
+        parts = self._selected_rows()
+        if ask != self._shown_ask or self._is_all_selected or not 1 < sum(map(len, parts)) <= MAX_KEPT_SELECTED:
+            return range(0)
+        rows = range(parts[0].start, parts[-1].stop)
+        return rows if len(rows) <= MAX_KEPT_AMONG else range(0)
 
     def _place_id(self) -> ItemId | None:
         """The item that is to be the current one among the rows that are being read."""
@@ -707,7 +754,7 @@ class ItemList(QWidget):
     def _place(self) -> Place:
         return Place(self.view.verticalScrollBar().value(), self.view.visible_rows(), self._current_id)
 
-    def _on_first_page(self, page: Page | Span) -> None:
+    def _on_first_page(self, page: Page | list[tuple[int, Span]]) -> None:
         for lane in ("page", "rows"):  # one that the old rows asked for meanwhile
             self.jobs.cancel(lane)
         self._listing = object()
@@ -715,6 +762,7 @@ class ItemList(QWidget):
         goes_to, self._goes_to = self._goes_to, None
         is_same = self._shown_ask == self._ask
         was_all, selected = self._is_all_selected and is_same, self._selected_ids() if is_same else []
+        n_selected = self.selected_count.n if is_same and not was_all else 0
         if not is_same:
             self._total = None if self._counting else self._total
         self._shown_ask = self._ask
@@ -722,11 +770,15 @@ class ItemList(QWidget):
         self._has_rows_failed = self._waits_for_current = self._is_all_selected = self._wants_all_hits = False
         self._stopped_at = None
         self._is_replacing = True  # the rows being replaced is no choice of the person's
-        if isinstance(page, Span):
-            self._notes, self._current_place = (), page.place
-            first = _page_start(goes_to.rows.start) if goes_to is not None else 0
+        if isinstance(page, list):
             assert self._engine is not None
-            self.model.show_span(page, first, self._listed_order(self._engine))
+            self._shown_order = self._listed_order(self._engine)
+            (first, span), *others = page
+            self._notes, self._current_place = (), span.place
+            self.model.show_span(span, first, self._shown_order)
+            for first, other in others:
+                if other.listing == span.listing:
+                    self.model.put_span(other, first)
         else:
             self._notes, self._current_place = page.notes, None
             self.model.show_first(page)
@@ -746,6 +798,8 @@ class ItemList(QWidget):
         self._is_replacing = False
         if was_all:
             self.select_all()
+        n_left = sum(map(len, self._selected_rows()))
+        self._let_go = max(0, n_selected - n_left) if n_selected > 1 else 0
         self._show_count()  # told only now: whoever hears of it may choose among the rows
         self._show_selected()
         self._ask_rows()
@@ -766,7 +820,7 @@ class ItemList(QWidget):
         engine, ask, listing = self._engine, self._shown_ask, self.model.listing
         if engine is None or ask is None or listing is None:
             return
-        order = self._listed_order(engine)
+        order = self._shown_order
         req = SpanRequest(filter=ask.filter, order=order, offset=0, limit=1, listing=listing, place_of=id)
 
         current = self._current_id
@@ -804,7 +858,7 @@ class ItemList(QWidget):
         self.busy_line.set_busy(True)
         req = SpanRequest(
             filter=ask.filter,
-            order=self._listed_order(engine),
+            order=self._shown_order,
             offset=wanted.start,
             limit=len(wanted),
             listing=self.model.listing,
@@ -897,6 +951,7 @@ class ItemList(QWidget):
         before: set[ItemId] = set()
         while True:
             page = await engine.list_preview(ListRequest(filter=filter, limit=COUNT_PAGE, cursor=cursor))
+            end_if_cancelled()  # by then it would be told of another list
             ids = {hit.id for hit in page.items}
             fresh = len(ids - before)
             n, before = n + fresh, ids
@@ -980,6 +1035,7 @@ class ItemList(QWidget):
     def _show_failure(self, error: Exception) -> None:
         has_rows = self.model.rowCount() > 0
         self.model.set_stale(True)
+        of_before = self._own_up()
         self._show_health_note()
         self._show_count()
         if isinstance(error, Unauthorized):
@@ -993,7 +1049,8 @@ class ItemList(QWidget):
                 tone="caution",
             )
         elif has_rows:
-            self.banner.show_error(sentence(error), details(error), self._read if may_pass(error) else None)
+            said = " ".join(filter(None, (sentence(error), of_before)))
+            self.banner.show_error(said, details(error), self._read if may_pass(error) else None)
         else:
             down = isinstance(error, Unavailable)
             self._say(
@@ -1010,8 +1067,22 @@ class ItemList(QWidget):
         self._counting = False
         self.busy_line.set_busy(False)
         self.loading.stop()
-        self._say("pause", tr("Reading was stopped"), tr("Nothing was changed."), [(tr("Read again"), self._read)])
+        of_before = self._own_up()
+        if of_before:
+            self.model.set_stale(True)
+            self._show_health_note()
+        said = of_before or tr("Nothing was changed.")
+        self._say("pause", tr("Reading was stopped"), said, [(tr("Read again"), self._read)])
         self._show_count()
+
+    def _own_up(self) -> str:
+        """That the rows which stay are of another question, where they are: a sentence, else empty."""
+        is_of_before = self._is_of_before
+        if is_of_before:
+            self.jobs.cancel("count")  # of the rows that do not come
+            self._counting, self._total = False, None
+        self._show_selected()
+        return tr("The rows below are those of before; what is chosen now was not read.") if is_of_before else ""
 
     # Emptiness
 
@@ -1026,6 +1097,7 @@ class ItemList(QWidget):
         stored = self._stored or await stored_in(engine)
         without_each = []
         for one in ask.conditions if health.state == "ok" else ():
+            end_if_cancelled()
             rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
             without_each.append((one, await self._matches(engine, rest)))
         return Why(health, stored, tuple(without_each))
@@ -1284,6 +1356,7 @@ class ItemList(QWidget):
         settled = self._settled_count()
         self._is_all_selected = not is_search and n > 1 and settled == Count(n)
         self._wants_all_hits = False
+        self._let_go = 0
         self._show_selected()
 
     def _show_selected(self) -> None:
@@ -1292,7 +1365,13 @@ class ItemList(QWidget):
         is_search = self._shown_ask is None or self._shown_ask.is_search
         rows = self.model.rowCount()
         has_all_rows = is_search and count.n > 1 and count.n == rows
-        if self._is_all_selected or (has_all_rows and settled == count):
+        is_of_before = self._is_of_before
+        if self._let_go:
+            # Translators: beside what is still selected, after the list was read again.
+            words = tr("{n} selected, {gone} let go: not found again", n=count, gone=number(self._let_go))
+        elif is_of_before:
+            words = tr("{n} selected", n=count) if count != NONE else ""
+        elif self._is_all_selected or (has_all_rows and settled == count):
             words = tr("{n} selected, all that match", n=count)
         elif self._wants_all_hits:
             words = tr("{n} selected, more are being loaded", n=count)
@@ -1302,12 +1381,17 @@ class ItemList(QWidget):
             words = tr("{n} selected", n=count) if count != NONE else ""
         self.selected_label.setText(words)
         self.export_button.setVisible(count != NONE)
-        for action in (self.export_action, *self.copies.actions.values()):
-            allow(action, tr("Nothing is selected") if count == NONE else "")
+        nothing = tr("Nothing is selected") if count == NONE else ""
+        for action in self.copies.actions.values():
+            allow(action, nothing)
+        old = tr("The rows are those of before: read the list again first") if is_of_before else ""
+        allow(self.export_action, nothing or old)
+        self.export_button.setEnabled(not old)
+        self.export_button.setToolTip(old)
         allow(self.select_all_action, "" if self.model.rowCount() else tr("There are no items"))
         self.select_all_button.setText(tr("Select all {n}", n=settled) if settled is not None else tr("Select all"))
         is_limit = has_all_rows and (rows >= MAX_HITS_SELECTED or self.model.can_go_on)
-        is_done = self._is_all_selected or self._wants_all_hits or is_limit
+        is_done = self._is_all_selected or self._wants_all_hits or is_limit or is_of_before
         self.select_all_button.setVisible(count != NONE and settled not in (None, count) and not is_done)
         if not self.jobs.is_running("copy"):
             self._on_copies_said("")
@@ -1377,7 +1461,7 @@ class ItemList(QWidget):
         engine, ask, listing = self._engine, self._shown_ask, self.model.listing
         assert engine is not None
         assert ask is not None
-        is_all, order = self._is_all_selected and listing is None, self._listed_order(engine)
+        is_all, order = self._is_all_selected and listing is None, self._shown_order
         held = self.model.held_rows()
         cursor = self.model.cursor
         for part in self._selected_rows():

@@ -265,7 +265,8 @@ async def test_failure_keeps_the_old_rows_and_says_when_they_were_read(qtbot: Qt
     assert items.model.rowCount() == 3
     assert items.model.is_stale
     assert not items.view.isHidden()
-    assert items.banner.sentence == "No answer came: connection refused."
+    said = "No answer came: connection refused. The rows below are those of before; what is chosen now was not read."
+    assert items.banner.sentence == said
     assert aside(items).startswith("read ")
     assert aside(items).endswith(", not current")
     assert failed == [error]
@@ -277,6 +278,28 @@ async def test_failure_keeps_the_old_rows_and_says_when_they_were_read(qtbot: Qt
     assert not items.model.is_stale
     assert items.banner.sentence == ""
     assert count(items) == "0 items"
+    await items.aclose()
+
+
+async def test_rows_that_stay_when_another_filter_fails_are_said_to_be_of_before(qtbot: QtBot, until: Until) -> None:
+    engine = await many(450)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    items.select_all()
+    engine.fail("list_preview", Unavailable("the network is down"))
+    items.show_filter(MetaFilter(tags_any=["none"]))
+    await settled(items, until)
+    assert items.banner.sentence.endswith("The rows below are those of before; what is chosen now was not read.")
+    assert (count(items), aside(items)[-11:]) == ("200+ items", "not current")
+    assert items.selected_filter is None
+    assert "all that match" not in items.selected_label.text()
+    assert not items.export_button.isEnabled()
+    engine.mend()
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    assert items.selected_label.text() == "450 selected, all that match", "back where it was"
+    assert items.export_button.isEnabled()
     await items.aclose()
 
 
@@ -651,6 +674,29 @@ async def test_counting_all_can_be_stopped(qtbot: QtBot, until: Until) -> None:
     await settled(items, until)
     assert count(items) == "210+ items"
     assert items.count_all_button.text() == "Count all"
+    await items.aclose()
+
+
+async def test_a_count_that_cannot_be_stopped_does_not_speak_for_the_next_list(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.items.COUNT_PAGE", 150)
+    engine = await many(450)
+    await engine.store(learning("the one", tags=["a"]))
+    engine.pages[Facet.KIND] = page_of(Facet.KIND, {"learning": 210}, truncated=True)
+    items = built(qtbot, engine)
+    items.show_filter(MetaFilter())
+    await settled(items, until)
+    gate = engine.hold("list_preview", lambda req: req.limit == 150, stubborn=True)
+    items.count_all_button.click()
+    await until(lambda: gate.waiting)
+    items.show_filter(MetaFilter(tags_any=["a"]))
+    await until(lambda: count(items) == "1 item")
+    gate.open()
+    await settled(items, until)
+    assert (count(items), aside(items)) == ("1 item", "of 210+ stored")
+    assert items.count_all_button.text() == "Count all"
+    assert len([req for req in engine.requests("list_preview") if req.limit == 150]) == 1, "nor does it read on"
     await items.aclose()
 
 

@@ -22,6 +22,7 @@ from explorer.contract import (
     ExplorePage,
     Facet,
     FetchMode,
+    ForgetTarget,
     Hit,
     ListPage,
     ListRequest,
@@ -467,4 +468,108 @@ async def test_a_refresh_keeps_what_is_selected(qtbot: QtBot, until: Until) -> N
     items.show_filter(MetaFilter(), "learning")
     await settled(items, until)
     assert len(items.selected_hits()) == 1  # the current one alone
+    await items.aclose()
+
+
+async def in_file(tmp_path: Path, n: int) -> SqliteEngine:
+    engine = SqliteEngine(tmp_path / "a.db", embedder=None)
+    for start in range(0, n, 100):
+        await engine.store_many(
+            [learning(f"learning {at:04}", tags=[f"t{at % 10}"]) for at in range(start, start + 100)]
+        )
+    return engine
+
+
+async def test_a_refresh_keeps_rows_that_were_never_looked_at(qtbot: QtBot, until: Until, tmp_path: Path) -> None:
+    engine = await in_file(tmp_path, 700)
+    items = await listed(qtbot, until, engine)
+    click(qtbot, items, 1)
+    items.view.scrollTo(items.model.index(450, Column.TEXT))
+    await settled(items, until)
+    click(qtbot, items, 450, SHIFT)
+    assert selected(items) == "450 selected"
+    before = [f"learning {699 - at:04}" for at in range(1, 451)]
+    await engine.store_many([learning(f"new {at}") for at in range(70)])
+    items.refresh()
+    await settled(items, until)
+    assert selected(items) == "450 selected"
+    items.copy(CopyForm.TEXT)
+    await settled(items, until)
+    assert clipboard().split("\n\n") == before
+    await items.aclose()
+    await engine.aclose()
+
+
+async def test_a_refresh_keeps_rows_that_came_by_cursor(qtbot: QtBot, until: Until) -> None:
+    engine = await many(450)
+    items = await listed(qtbot, until, engine)
+    items.view.scrollToBottom()
+    await until(lambda: items.model.rowCount() == 400)
+    items.view.scrollTo(items.model.index(390, Column.TEXT))
+    click(qtbot, items, items.view.visible_rows().start)
+    assert items.view.currentIndex().row() > 200, "beyond the first page"
+    items.view.scrollToTop()
+    click(qtbot, items, 1, CTRL)
+    kept = {hit.id for hit in items.selected_hits()}
+    assert len(kept) == 2
+    items.refresh()
+    await settled(items, until)
+    assert {hit.id for hit in items.selected_hits()} == kept
+    await items.aclose()
+
+
+async def test_what_a_refresh_cannot_keep_selected_is_said(qtbot: QtBot, until: Until, tmp_path: Path) -> None:
+    engine = await in_file(tmp_path, 700)
+    items = await listed(qtbot, until, engine)
+    click(qtbot, items, 1)
+    qtbot.keyClick(items.view, Qt.Key.Key_End, SHIFT)
+    await settled(items, until)
+    assert selected(items) == "699 selected"
+    items.refresh()
+    await settled(items, until)
+    assert selected(items) == "1 selected, 698 let go: not found again"
+    click(qtbot, items, items.view.visible_rows().start + 1)
+    assert selected(items) == "1 selected"
+    await items.aclose()
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("form", [CopyForm.TEXT, CopyForm.MARKDOWN, CopyForm.JSON])
+async def test_what_is_no_longer_stored_is_not_handed_out(
+    qtbot: QtBot, until: Until, tmp_path: Path, form: CopyForm
+) -> None:
+    engine = await in_file(tmp_path, 500)
+    items = await listed(qtbot, until, engine)
+    items.select_all()
+    await engine.forget(ForgetTarget(filter=MetaFilter(tags_any=["t3"])))
+    items.copy(form)
+    await settled(items, until)
+    assert items.copied_label.text() == "450 of 500 copied; 50 are no longer stored"
+    assert "learning 0004" in clipboard()
+    assert not any(f"learning {at:04}" in clipboard() for at in range(3, 500, 10)), "held or not"
+    await items.aclose()
+    await engine.aclose()
+
+
+async def test_copying_from_a_memory_that_was_left_says_no_more(qtbot: QtBot, until: Until) -> None:
+    engine, other = await many(900), await many(3)
+    items = await listed(qtbot, until, engine)
+    QGuiApplication.clipboard().setText("before")
+    items.select_all()
+    gate = engine.hold("list_preview", stubborn=True)
+    items.copy(CopyForm.TEXT)
+    await until(lambda: gate.waiting)
+    assert items.copied_label.text() == "Copying, 200 items so far"
+    said: list[str] = []
+    items.set_engine(other, "b.db")
+    assert items.copied_label.text() == ""
+    items.copies.said.connect(lambda words, _: said.append(words))
+    items.show_filter(MetaFilter())
+    await until(lambda: items.model.rowCount() == 3)
+    asked = len(engine.requests("list_preview"))
+    gate.open()
+    await settled(items, until)
+    assert not any(said)
+    assert len(engine.requests("list_preview")) == asked, "nor is more read of it"
+    assert clipboard() == "before"
     await items.aclose()

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import MemoryEngine, MetaFilter
+from explorer.contract import ListOrder, MemoryEngine, MetaFilter, SortBy
+from explorer.transfer import CopyForm
 from explorer.ui import job_list
 from explorer.ui.job_list import Job, State
 from explorer.ui.main_window import MainWindow
@@ -19,6 +20,7 @@ from tests.ui.test_list_places import Watched
 from tests.ui.test_main_window import opened
 
 STOPPED = "Reading was stopped; it goes on when you scroll."
+OF_BEFORE = "The rows below are those of before; what is chosen now was not read."
 
 
 async def stored(engine: MemoryEngine, n: int) -> None:
@@ -129,6 +131,61 @@ async def test_the_first_page(qtbot: QtBot, tmp_path: Path, until: Until, monkey
         await cancel(qtbot, window, until, job)
         items = window.items
         assert items.state.isVisible(), "the rows are those of another filter: that is to be said"
-        assert items.state.accessibleName() == "Reading was stopped. Nothing was changed."
+        assert items.state.accessibleName() == f"Reading was stopped. {OF_BEFORE}"
         engine.gate.set()
         await until(lambda: window.is_idle)
+
+
+@pytest.mark.parametrize("query", ["", "item"])
+async def test_rows_of_the_filter_before_are_not_passed_off_as_its_matches(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    engine = FakeEngine()
+    await filled([learning(f"item {at:03}", tags=["a"] if at < 230 else ["b"]) for at in range(450)], engine)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        items = window.items
+        window.job_list.clear_finished()
+        gate = engine.hold("fetch" if query else "list_preview", lambda req: bool(query) or bool(req.filter.tags_any))
+        items.show_filter(MetaFilter(tags_any=["a"]), query)
+        await cancel(qtbot, window, until, await reading_job(window, until))
+        assert items.state.accessibleName() == f"Reading was stopped. {OF_BEFORE}"
+        assert items.model.is_stale
+        assert items.aside_label.text().endswith(", not current")
+        assert items.count_label.text() == "200+ items", "neither count is that of these rows"
+        qtbot.keyClick(items.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+        assert items.selected_label.text() == "200 selected", "what is on screen"
+        assert items.selected_filter is None
+        assert not items.select_all_button.isVisible()
+        assert not items.export_button.isEnabled()
+        assert items.export_button.toolTip() == "The rows are those of before: read the list again first"
+        gate.open()
+        again = next(one for one in items.state.findChildren(QPushButton) if one.text() == "Read again")
+        qtbot.mouseClick(again, Qt.MouseButton.LeftButton)
+        await until(lambda: window.is_idle and not items.model.is_stale)
+        assert not items.state.isVisible()
+        assert items.export_button.isEnabled()
+        assert items.export_button.toolTip() == ""
+        qtbot.keyClick(items.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+        await until(lambda: items.selected_label.text() == "230 selected, all that match")
+
+
+async def test_rows_in_the_order_of_before_say_so(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    engine = Watched(tmp_path / "a.db")
+    await stored(engine, 300)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        items = window.items
+        window.job_list.clear_finished()
+        engine.gate.clear()
+        items.set_order(ListOrder(by=SortBy.OBSERVED, descending=False))
+        await cancel(qtbot, window, until, await reading_job(window, until))
+        assert items.state.accessibleName() == f"Reading was stopped. {OF_BEFORE}"
+        assert items.model.is_stale
+        engine.gate.set()
+        qtbot.keyClick(items.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+        items.copy(CopyForm.ID)
+        await until(lambda: window.is_idle)
+        assert items.copied_label.text() == "Copied 300 items as id", "also those that were never looked at"

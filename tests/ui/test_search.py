@@ -355,6 +355,6 @@ async def test_a_failed_search_keeps_what_was_typed(qtbot: QtBot, tmp_path: Path
     await engine.store_many(ITEMS)
     async with opened(qtbot, tmp_path, until, engine) as window:
         await search(qtbot, window, until, "kept")
-        assert window.items.banner.sentence == "The engine failed: disk."
+        assert window.items.banner.sentence.startswith("The engine failed: disk. The rows below are those of before;")
         assert window.search_box.search_edit.text() == "kept"
         assert window.items.model.is_stale
