@@ -344,11 +344,13 @@ class MainWindow(QMainWindow):
 
     def _add_languages(self, menu: QMenu) -> None:
         wanted = self._settings.value("language") if self._settings is not None else None
+        if not isinstance(wanted, str) or wanted not in OWN_NAMES:  # it is whatever stands in the file
+            wanted = ""
         group = QActionGroup(menu)
         for language, words in (("", tr("As the system")), *OWN_NAMES.items()):
             action = menu.addAction(words)
             action.setCheckable(True)
-            action.setChecked(language == (wanted if wanted in OWN_NAMES else ""))
+            action.setChecked(language == wanted)
             action.setData(language)
             group.addAction(action)
         group.triggered.connect(self._on_languages_triggered)
@@ -935,10 +937,16 @@ class MainWindow(QMainWindow):
         # Larger text gets wider columns, as far as the list keeps its share.
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
-        horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        self.resizeDocks([self._docks[0], self._docks[2]], [left, right], horizontal)
         height = self.height() - 140
-        self.resizeDocks(self._docks[:2], [height * 34 // 100, height * 66 // 100], vertical)
+        namespaces, facets, viewer = self._docks
+        self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
+        self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
+
+    def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
+        """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
+        nowhere = Qt.DockWidgetArea.NoDockWidgetArea
+        placed = {dock: size for dock, size in sizes.items() if self.dockWidgetArea(dock) != nowhere}
+        self.resizeDocks(list(placed), list(placed.values()), way)
 
     def _restore_first_layout(self) -> None:
         self._has_own_layout = False
