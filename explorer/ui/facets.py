@@ -394,7 +394,7 @@ class FacetPanel(QWidget):
         """Arrange the facets as `state` says; what it says amiss is passed over."""
         try:
             held = json.loads(state)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if not isinstance(held, dict):
             return
@@ -591,7 +591,7 @@ class FacetPanel(QWidget):
         """The facets that must not move: down to the one under the pointer, or where a key has just chosen."""
         facets = self.model.facets
         under = self.model.facet_at(self.tree.indexAt(self.tree.pointer)) if self.tree.pointer is not None else None
-        ends = [facets.index(one) for one in (under, self._key_held) if one is not None]
+        ends = [facets.index(one) for one in (under, self._key_held) if one in facets]  # it may be hidden now
         return set(facets[: max(ends) + 1]) if ends else set()
 
     def _settle(self) -> None:

@@ -199,8 +199,7 @@ class ItemView(QTableView):
 
     def arrange(self, columns: Sequence[Column], widths: Mapping[Column, int] | None = None) -> None:
         """Put the columns in an order, those not named after them; the kind stays first. `widths` as by hand."""
-        order = [Column.KIND, *(column for column in columns if column is not Column.KIND)]
-        order += [column for column in Column if column not in order]
+        order = list(dict.fromkeys([Column.KIND, *columns, *Column]))
         self._is_fitting = True
         for at, column in enumerate(order):
             self._head.moveSection(self._head.visualIndex(column), at)
@@ -211,8 +210,13 @@ class ItemView(QTableView):
         self.viewport().update()
 
     def move_column(self, column: Column, step: int) -> None:
-        """Move a shown column past so many of its neighbours; towards the leading edge where `step` is negative."""
+        """Move a shown column past so many of its neighbours; towards the leading edge where `step` is negative.
+
+        One that is not shown stays: a menu may be older than what it is about.
+        """
         others: list[Column] = [one for one in self.shown_columns() if one is not Column.KIND]
+        if column not in others:
+            return
         at = others.index(column)
         to = min(max(0, at + step), len(others) - 1)
         if to != at:
@@ -220,8 +224,10 @@ class ItemView(QTableView):
 
     def widen_column(self, column: Column, step: int) -> None:
         """Make a shown column a little wider, or narrower where `step` is negative: the text gives or takes the room,
-        or where it is the text itself, the column with most to spare.
+        or where it is the text itself, the column with most to spare. One that is not shown stays as it is.
         """
+        if column is Column.KIND or column not in self.shown_columns():
+            return
         by = step * _scaled(WIDER)
         if column is Column.TEXT:
             others = [one for one in self.shown_columns() if one not in (Column.KIND, Column.TEXT)]

@@ -122,6 +122,7 @@ class Place:
     id: ItemId | None
 
 
+_WIDEST = 10_000  # of a column, in pixels: more than any screen has
 _HIDDEN_FIRST = frozenset({Column.AGENT, Column.SOURCE, Column.TAGS, Column.LENGTH})
 
 
@@ -469,11 +470,12 @@ class ItemList(QWidget):
             found = json.loads(arrangement)
             order = ListOrder.model_validate(found["order"])
             shown = {Column[name]: bool(each) for name, each in found["shown"].items()}
-            widths = {Column[name]: int(width) for name, width in found["widths"].items()}
+            widths = {Column[name]: width for name, width in found["widths"].items() if _is_width(width)}
             columns = [Column[name] for name in found["columns"]]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             log.info("the list's columns could not be restored")
             return
+        shown.pop(Column.TEXT, None)  # which is always shown
         self._chosen_columns = shown
         self.view.arrange(columns, widths)
         self._fit_columns()
@@ -1561,6 +1563,11 @@ class _AsideLabel(QLabel):
         painter = QPainter(self)
         draw_text(painter, self.rect(), self.text(), "small", self._token)
         painter.end()
+
+
+def _is_width(value: object) -> bool:
+    """Whether something that was remembered can be the width of a column."""
+    return isinstance(value, int) and 0 < value <= _WIDEST
 
 
 def _page_start(row: int) -> int:

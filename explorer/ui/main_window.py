@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QDockWidget,
@@ -76,6 +76,7 @@ _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
 _LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
@@ -344,11 +345,13 @@ class MainWindow(QMainWindow):
 
     def _add_languages(self, menu: QMenu) -> None:
         wanted = self._settings.value("language") if self._settings is not None else None
+        if not isinstance(wanted, str) or wanted not in OWN_NAMES:  # it is whatever stands in the file
+            wanted = ""
         group = QActionGroup(menu)
         for language, words in (("", tr("As the system")), *OWN_NAMES.items()):
             action = menu.addAction(words)
             action.setCheckable(True)
-            action.setChecked(language == (wanted if wanted in OWN_NAMES else ""))
+            action.setChecked(language == wanted)
             action.setData(language)
             group.addAction(action)
         group.triggered.connect(self._on_languages_triggered)
@@ -921,13 +924,20 @@ class MainWindow(QMainWindow):
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
-        if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry):
+        if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry) and self._is_on_a_screen():
             if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
                 return
         else:
+            self.setWindowState(Qt.WindowState.WindowNoState)
+            self.move(0, 0)
             self.resize(1440, 900)
         self.place_docks()
+
+    def _is_on_a_screen(self) -> bool:
+        """Whether enough of the window can be seen to work in it: Qt takes nearly any place and size as they are."""
+        seen = [screen.availableGeometry().intersected(self.geometry()) for screen in QGuiApplication.screens()]
+        return any(min(part.width(), part.height()) >= _LEAST_SEEN_PX for part in seen)
 
     def place_docks(self) -> None:
         """The columns of the design at this width."""
@@ -935,10 +945,16 @@ class MainWindow(QMainWindow):
         # Larger text gets wider columns, as far as the list keeps its share.
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
-        horizontal, vertical = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        self.resizeDocks([self._docks[0], self._docks[2]], [left, right], horizontal)
         height = self.height() - 140
-        self.resizeDocks(self._docks[:2], [height * 34 // 100, height * 66 // 100], vertical)
+        namespaces, facets, viewer = self._docks
+        self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
+        self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
+
+    def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
+        """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
+        nowhere = Qt.DockWidgetArea.NoDockWidgetArea
+        placed = {dock: size for dock, size in sizes.items() if self.dockWidgetArea(dock) != nowhere}
+        self.resizeDocks(list(placed), list(placed.values()), way)
 
     def _restore_first_layout(self) -> None:
         self._has_own_layout = False

@@ -324,7 +324,7 @@ class SearchBox(QFrame):
             found = json.loads(state)
             self._remembers = bool(found["remembers"])
             self._recent = [query for query in found["queries"] if isinstance(query, str)][:MAX_RECENT]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             self._recent = []
 
     def fill_recent(self) -> None:

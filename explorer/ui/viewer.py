@@ -832,14 +832,17 @@ class ItemViewer(QWidget):
             ink = Ink()
             cursor = end_of(self.read_view.document())
 
+            part = next(parts, None)
+
             async def more() -> Steps | None:
-                part = next(parts, None)
-                if part is None:
+                nonlocal part
+                if (source := part) is None:
                     return None
-                found = await _parse(part)
+                found = await _parse(source)  # where this is cut off, the next one begins with the same part
+                part = next(parts, None)
                 if found is None:
-                    return write_plain(end_of(self.read_view.document()), part, "mono", "text", ink)
-                return _measured(write_blocks(end_of(self.read_view.document()), found, ink), len(part))
+                    return write_plain(end_of(self.read_view.document()), source, "mono", "text", ink)
+                return _measured(write_blocks(end_of(self.read_view.document()), found, ink), len(source))
 
             steps = _measured(write_blocks(cursor, found, ink), len(first))
             self._begin(READ, self.read_view, Writing(steps, len(source), _size_words, more), len(first))
@@ -1242,7 +1245,9 @@ def _raw(stored: StoreItem | Hit) -> tuple[str, bool]:
 async def _parse(source: str) -> list[Block] | None:
     """A markdown text, parsed beside the window; None where it cannot be followed, or not in good time."""
     try:
-        return await asyncio.wait_for(asyncio.to_thread(blocks, source), PARSE_LIMIT_S)
+        # Not `wait_for`: cancelled as its thread ends, it goes on as if it were not (Python 3.11).
+        async with asyncio.timeout(PARSE_LIMIT_S):
+            return await asyncio.to_thread(blocks, source)
     except (TimeoutError, RecursionError, ValueError):
         return None
 

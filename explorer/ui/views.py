@@ -128,7 +128,7 @@ class SavedViews(QObject):
             self._settings.sync()
         try:
             entries = json.loads(str(self._settings.value(self._key, "[]")))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             log.warning("saved views that cannot be read: %s", error)
             return
         for entry in entries if isinstance(entries, list) else []:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMenu, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from explorer.ui.main_window import MainWindow
+from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.ui.test_main_window import opened
 
@@ -194,3 +196,27 @@ async def test_what_was_arranged_by_keys_comes_back(qtbot: QtBot, tmp_path: Path
         window.restore_layout()
         assert window.dockWidgetArea(dock(window, "facetsDock")) is RIGHT
         assert not dock(window, "namespacesDock").isVisible()
+
+
+@pytest.fixture
+def large_text(themed: Theme) -> Iterator[None]:
+    themed.set_zoom(275)
+    yield
+    themed.set_zoom(100)
+
+
+async def test_everything_is_put_back_where_the_window_has_to_grow_for_it(
+    qtbot: QtBot, tmp_path: Path, until: Until, large_text: None
+) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        for name in NAMES:
+            close_button(window, name).click()
+
+        def is_narrow() -> bool:
+            window.resize(400, 700)
+            return window.width() < 900
+
+        await until(is_narrow)
+        entry(panels_menu(window), "Put everything back").trigger()  # a warning of Qt's would fail the test
+        await until(lambda: window.width() > 1400)
+        assert all(dock(window, name).isVisible() for name in NAMES)

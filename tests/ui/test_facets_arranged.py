@@ -227,3 +227,15 @@ async def test_what_is_closed_is_not_asked_for(qtbot, until):
         assert counts(panel, Facet.TAG) == {"refunds": "2", "billing": "1"}, "still true"
         await until(lambda: not panel.jobs.is_busy)
         assert asked() == set()
+
+
+async def test_the_facet_in_which_a_value_was_just_chosen_can_be_hidden(qtbot, until):
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG))
+        menu = menu_at(panel, panel.model.index(0, 0, panel.model.facet_index(Facet.TAG)))
+        assert menu is not None
+        pick(menu, "Only this value")
+        await until(lambda: is_counted(panel, Facet.TAG))
+        pick(head_menu(panel, Facet.TAG), "Hide")
+        panel._settle()  # as when the pointer leaves
+        assert "Tag" not in heads(panel)

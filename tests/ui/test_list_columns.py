@@ -189,3 +189,20 @@ async def test_the_window_remembers_them(qtbot: QtBot, tmp_path: Path, until: Un
         assert window.items.sort_button.text() == "Oldest first"
         assert window.items.model.sorted_by is Column.OBSERVED
         assert window.items.model.is_sorted_up
+
+
+async def test_an_entry_that_is_older_than_the_list_does_nothing(qtbot: QtBot, until: Until) -> None:
+    items = await listed(qtbot, until)
+    words = ("Move forward", "Move back", "Wider", "Narrower")
+    entries = [entry(items, one, "Node") for one in words]
+    items.resize(500, 400)
+    before = items.view.columns(), items.view.shown_columns()
+    assert Column.NODE not in before[1], "there is no room for it by now"
+    told: list[None] = []
+    items.arranged.connect(lambda: told.append(None))
+    for action in entries:
+        action.trigger()
+    assert (items.view.columns(), items.view.shown_columns()) == before
+    assert items.view.widths == {}
+    assert told == []
+    await items.aclose()

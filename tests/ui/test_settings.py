@@ -8,16 +8,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QByteArray, QObject, QSettings, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
 
 from explorer.engines import ConnectionStore
 from explorer.options import Options
 from explorer.ui import app
-from explorer.ui.main_window import MainWindow
+from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.theme import LIGHT, Theme, theme
+from explorer.ui.views import SavedView, SavedViews
+from explorer.ui.zoom import saved_zoom
 from tests.conftest import Until
+from tests.ui.test_main_window import opened
 
 
 @pytest.fixture
@@ -114,3 +118,142 @@ def test_high_contrast_comes_and_goes_with_the_system(
     hints.accessibility().contrastPreferenceChanged.emit(wanted)
     assert not theme().is_high_contrast
     assert theme().color("line").name().upper() == LIGHT["line"]
+
+
+# What makes no sense
+
+KEYS = ("language", "theme", "highContrast", "zoom", "geometry", "state", "facets", "items", "searches")
+DEEP = "[" * 100_000
+ORDER = '"order": {"by": "observed", "descending": true}'
+GARBAGE = [
+    "de,en",
+    "",
+    "1, 2, 3",
+    "99999999999999999999",
+    "-5",
+    "1e400",
+    "nan",
+    "null",
+    "true",
+    "\\x1\\x2\\x7f\\x1b[31m",
+    "\\xd800",
+    "@Invalid()",
+    "@ByteArray()",
+    "@ByteArray(\\0\\0\\0\\xff)",
+    "@ByteArray(\\x1\\xd9\\xd0\\xcb)",
+    "@Variant(\\0\\0)",
+    "@Rect(1 2 3 4)",
+    "@Size(-1 99999999)",
+    '"[]"',
+    '"{}"',
+    '"[1, null, {}, [[]]]"',
+    r'"{\"facets\": 5}"',
+    f'"{DEEP}"',
+]
+OF_ITEMS = [
+    f'{{{ORDER}, "shown": {{"TEXT": false}}, "widths": {{}}, "columns": []}}',
+    f'{{{ORDER}, "shown": {{}}, "widths": {{"OBSERVED": 99999999999}}, "columns": []}}',
+    f'{{{ORDER}, "shown": {{}}, "widths": {{"NODE": 1e400, "TEXT": -1e400, "CONFIDENCE": NaN}}, "columns": []}}',
+    f'{{{ORDER}, "shown": {{}}, "widths": {{"NODE": -7, "OBSERVED": "wide", "CONFIDENCE": [1]}}, "columns": []}}',
+    f'{{{ORDER}, "shown": {{}}, "widths": {{}}, "columns": ["TEXT", "TEXT", "KIND", "TEXT", "NODE"]}}',
+    f'{{{ORDER}, "shown": {{}}, "widths": {{}}, "columns": [["TEXT"], null, 1]}}',
+    f'{{{ORDER}, "shown": [], "widths": {{}}, "columns": []}}',
+    '{"order": [1e400], "shown": {}, "widths": {}, "columns": []}',
+    '{"order": {"by": "taste", "descending": "x"}, "shown": {}, "widths": {}, "columns": []}',
+    DEEP,
+]
+OF_FACETS = ['{"facets": [[], null, "nope", 1e400]}', '{"facets": "tag", "open": {"tag": 1}, "trees": [[]]}', DEEP]
+OF_SEARCHES = [
+    '{"remembers": [], "queries": {"a": 1}}',
+    '{"remembers": true, "queries": [null, 1e400, "  ", "\\ud800", "\\u0000\\u202e\\u001b", "x"]}',
+    DEEP,
+]
+
+
+def looks(window: MainWindow) -> object:
+    """What a person sees of everything that is remembered."""
+    view = window.items.view
+    docks = [(one.objectName(), one.isVisible(), one.isFloating(), one.width()) for one in window._docks]
+    columns = [(column, view.columnWidth(column)) for column in view.shown_columns()]
+    languages = [
+        one.text() for one in window.findChildren(QAction) if one.isChecked() and one.text() == "As the system"
+    ]
+    facets = window.facets.model.arrangement, window.facets.model.facets
+    return window.size(), docks, columns, window.items.order, languages, facets
+
+
+def seen_of(settings: QSettings | None, qtbot: QtBot) -> object:
+    """The looks of a window with these settings, whose menus have all been opened once."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.restore_layout()
+    window.show()
+    for menu in window.findChildren(QMenu):
+        menu.aboutToShow.emit()
+    window.items.view.head.setFocus()
+    qtbot.keyClick(window.items.view.head, Qt.Key.Key_Right)
+    assert not window.grab().isNull()
+    assert QGuiApplication.primaryScreen().availableGeometry().intersects(window.geometry())
+    found = looks(window)
+    window.leave()
+    window.close_for_good()
+    return found
+
+
+@pytest.mark.limit_s(60)  # a window for each
+async def test_a_window_of_settings_that_make_no_sense_is_as_at_first(qtbot: QtBot, tmp_path: Path) -> None:
+    first = seen_of(None, qtbot)
+    for at, value in enumerate(GARBAGE):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        (folder / "window.ini").write_text("[General]\n" + "".join(f"{key}={value}\n" for key in KEYS))
+        settings = open_settings(folder)
+        assert saved_zoom(settings.value("zoom")) == 100, value
+        assert app._mode(settings.value("theme")) == "system", value
+        assert seen_of(settings, qtbot) == first, value
+
+
+@pytest.mark.limit_s(60)
+async def test_an_arrangement_that_makes_no_sense_is_as_at_first(qtbot: QtBot, tmp_path: Path) -> None:
+    first = seen_of(None, qtbot)
+    for key, values in (("items", OF_ITEMS), ("facets", OF_FACETS), ("searches", OF_SEARCHES)):
+        for value in values:
+            settings = open_settings(tmp_path)
+            settings.clear()
+            settings.setValue(key, value)
+            assert seen_of(settings, qtbot) == first, (key, value[:200])
+
+
+async def test_a_saved_view_that_makes_no_sense_does_no_harm(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.views.open("key")
+        before = looks(window)
+        for items in OF_ITEMS:
+            for facets in OF_FACETS:
+                window.views.save(SavedView(name="x", items=items, facets=facets, layout="\x00é=" + items))
+                window.show_saved("x")
+        await until(lambda: window.is_idle)
+        assert looks(window) == before
+
+
+async def test_saved_views_nested_without_end_are_none(qtbot: QtBot, tmp_path: Path) -> None:
+    settings, owner = open_settings(tmp_path), QObject()
+    views = SavedViews(settings, owner)
+    views.open("key")
+    views.save(SavedView(name="x"))
+    (key,) = [key for key in settings.allKeys() if key.startswith("views/")]
+    for held in (DEEP, ["a", "b"], QByteArray(b"[]")):
+        settings.setValue(key, held)
+        views.open("key")
+        assert views.views == []
+
+
+@pytest.mark.parametrize("cut", [4, 12, 50, 60])
+async def test_a_window_that_was_cut_off_in_the_file_is_seen_all_the_same(
+    qtbot: QtBot, tmp_path: Path, cut: int
+) -> None:
+    settings, first = open_settings(tmp_path), MainWindow()
+    qtbot.addWidget(first)
+    settings.setValue("geometry", first.saveGeometry().left(cut))
+    settings.setValue("state", first.saveState(1).left(cut))
+    assert seen_of(settings, qtbot) == seen_of(None, qtbot)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QTextCursor
 from pytestqt.qtbot import QtBot
 
-from explorer.ui.viewer import ItemViewer
+from explorer.ui import viewer as viewer_module
+from explorer.ui.markdown import Block, blocks
+from explorer.ui.viewer import METADATA, RAW, READ, ItemViewer
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from tests.conftest import Until
-from tests.ui.test_viewer import note, opened, page_text
+from tests.ui.test_viewer import choose, note, opened, page_text
 
 LINKS = "Begin\n\n[portal](https://intranet.example/a) and [mail](mailto:a@b.test) and [not](file:///etc/passwd)"
 LINES = 100_000
@@ -92,5 +96,46 @@ async def test_of_a_hundred_thousand_lines_the_first_are_written_and_the_rest_on
     qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
     await until(lambda: not viewer.jobs.is_busy, timeout_s=50)
     assert page_text(viewer).split("\n") == body.split("\n")
+    assert viewer.foot.isHidden()
+    await viewer.aclose()
+
+
+@pytest.mark.parametrize("halt", ["stop", RAW, METADATA])
+async def test_nothing_is_left_out_where_loading_was_cut_off_and_goes_on(
+    qtbot: QtBot, until: Until, monkeypatch: pytest.MonkeyPatch, halt: str
+) -> None:
+    body = "\n\n".join(f"## Part {at}\n\nSome *text* with `code` and more of it." for at in range(2_000))
+    begun: list[str] = []
+
+    def parsed(source: str) -> list[Block]:
+        begun.append(source)
+        return blocks(source)
+
+    monkeypatch.setattr(viewer_module, "blocks", parsed)
+    viewer = await opened(qtbot, until, note(body))
+    cuts = 0
+    for turns in (None, 0, 1, 2, 3, None, 5, 10, 20, None):
+        seen = len(begun)
+        if viewer.rest_button.isHidden():
+            break
+        qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+        if turns is None:  # just as a part of it is being read
+            await until(lambda seen=seen: len(begun) > seen or not viewer.jobs.is_busy)
+        for _ in range(turns or 0):
+            await asyncio.sleep(0)
+        cuts += viewer.jobs.is_running("rest")
+        if halt == "stop":
+            qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+            await until(lambda: not viewer.jobs.is_busy)
+        else:
+            await choose(viewer, halt, until)
+            await choose(viewer, READ, until)
+    assert cuts >= 4
+    if not viewer.rest_button.isHidden():
+        qtbot.mouseClick(viewer.rest_button, Qt.MouseButton.LeftButton)
+        await until(lambda: not viewer.jobs.is_busy)
+    said = page_text(viewer).split("\n")
+    assert [line for line in said if line.startswith("Part ")] == [f"Part {at}" for at in range(2_000)]
+    assert sum(line == "Some text with code and more of it." for line in said) == 2_000
     assert viewer.foot.isHidden()
     await viewer.aclose()
