@@ -49,11 +49,26 @@ class Transfers:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._folder = str(Path.home())
         self._lanes = itertools.count(1)
+        self._unbegun: set[str] = set()  # lanes that are being prepared, or wait for their file
         self.jobs = Jobs(window)
         window.import_wanted.connect(self._on_window_import_wanted)
         window.export_wanted.connect(self._on_window_export_wanted)
         window.export_selected_wanted.connect(self._on_window_export_selected_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.ended.connect(lambda lane, _: self._unbegun.discard(lane))
+
+    def leave(self, memory_path: str | None) -> None:
+        """Another engine is open, on the file of this path: what waits for its file was for the one before."""
+        self.memory_path = memory_path
+        if self._unbegun:
+            for lane in self._unbegun:
+                self.jobs.cancel(lane)
+            self.window.error_banner.show_note(
+                tr(
+                    "A memory was opened meanwhile: the import or export for which a file was being chosen "
+                    "was cancelled."
+                )
+            )
 
     async def aclose(self) -> None:
         await self.jobs.aclose()
@@ -61,6 +76,7 @@ class Transfers:
     def _start(self, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         """Run `work` in a lane of its own, whose name it is given."""
         lane = f"transfer {next(self._lanes)}"
+        self._unbegun.add(lane)
         self.jobs.start(lane, work(lane), lambda _: None)
 
     def _on_window_import_wanted(self) -> None:
@@ -109,6 +125,7 @@ class Transfers:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Import {file}", file=name), lambda: self.jobs.cancel(lane))
+        self._unbegun.discard(lane)
         retry = partial(self._start, lambda lane: self._import(lane, engine, path))
         bad: list[BadLine] = []
         done = ImportProgress()
@@ -163,8 +180,14 @@ class Transfers:
 
         return again
 
+    def _preparing(
+        self, lane: str, progress: Callable[[], Progress] = lambda: ("", None)
+    ) -> contextlib.AbstractContextManager[None]:
+        cancel = partial(self.jobs.cancel, lane)
+        return self.window.job_list.if_slow(Read(tr("Preparing the export"), cancel, progress, holds_window=True))
+
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
-        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane))):
+        with self._preparing(lane):
             left_out = sum(count for _, count in await sandbox_roots(engine, filter))
             total = await _total(engine, filter)
         path = await self._choose_target(tr("Export what the filter admits to a JSON Lines file"))
@@ -180,7 +203,7 @@ class Transfers:
         def found() -> Progress:
             return items_done(len(ids), None if selected.is_least else selected.n)
 
-        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane), found)):
+        with self._preparing(lane, found):
             async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
                 async for hits in batches:
                     ids += [hit.id for hit in hits]
@@ -227,6 +250,7 @@ class Transfers:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
+        self._unbegun.discard(lane)
         again = self._if_open(
             engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out))
         )
