@@ -37,7 +37,7 @@ from explorer.contract import (
     Unauthorized,
     Unavailable,
 )
-from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS, MAX_SCAN
+from explorer.contract.query import MAX_BUCKETS
 from explorer.ui import icons
 from explorer.ui.actions import allow, clear
 from explorer.ui.facet_counts import Counted, count
@@ -46,8 +46,8 @@ from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
-from explorer.ui.scans import further
-from explorer.ui.text import counted, label, number
+from explorer.ui.scans import Scan
+from explorer.ui.text import label
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 
@@ -162,7 +162,7 @@ class FacetPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("facetPanel")
         self.jobs = Jobs(self)
-        self.scan_limit = DEFAULT_SCAN
+        self.scan = Scan()
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
         self._wanted: MetaFilter | None = None
@@ -171,9 +171,7 @@ class FacetPanel(QWidget):
         self._asked: dict[Facet, str] = {}  # the lane whose answer counts: a later one may be on its way already
         self._lanes: dict[str, list[Facet]] = {}  # what is being counted
         self._round: set[Facet] = set()  # with what was counted since the first of these began
-        self._counts_all = False  # goes on until everything is counted
         self._is_failed = False
-        self._note = ""
         self._open = set(OPEN_FIRST)
         self._dead: dict[str, list[str]] = {}
         self._find_edits: dict[Facet, FindEdit] = {}
@@ -296,10 +294,9 @@ class FacetPanel(QWidget):
         """Count on another engine; with None there is nothing to count."""
         self.jobs.cancel()
         self._lanes.clear()
-        self._counts_all = False
         self._engine = engine
-        self.scan_limit = DEFAULT_SCAN
-        self._is_failed, self._note, self._dead = False, "", {}
+        self.scan = Scan()
+        self._is_failed, self._dead = False, {}
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -315,10 +312,10 @@ class FacetPanel(QWidget):
         if filter != self._wanted:
             self._key_held = None
         self._wanted = None
-        self._counts_all = False
+        if self.scan.begin():
+            self.banner.clear()
         self._filter = filter
         self._dead = {}  # not known under this one
-        self.scan_limit = DEFAULT_SCAN
         with keeping_place(self.tree):
             self.model.show_filter(filter, self._held())
         if filter.is_empty():
@@ -336,12 +333,13 @@ class FacetPanel(QWidget):
         self._is_failed = False
         self.model.forget(facet for facet in self.model.arrangement if not self._is_open(facet))
         self._count([facet for facet in self.model.facets if self._is_open(facet)])
+        if not self._lanes:  # none is open: nothing more comes, and nothing is left of what was said
+            self.scan.end_all()
+            self.banner.clear()
 
     def count_all(self) -> None:
         """Count again and further, in steps that are shown, as far as the contract lets a count go."""
-        self._counts_all = True
-        self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
-        self._note = ""
+        self.scan.begin_all(self.counted_items[0])
         self.refresh()
 
     @property
@@ -352,21 +350,23 @@ class FacetPanel(QWidget):
 
     @property
     def counted_items(self) -> tuple[int, bool]:
-        """How many items the facets have counted, and whether there are more."""
-        pages = [page for facet in self.model.facets if (page := self.model.section(facet).page) is not None]
+        """How many items the facets have counted under this filter, and whether there are more."""
+        sections = [self.model.section(facet) for facet in self.model.facets]
+        pages = [one.page for one in sections if one.page is not None and not (one.is_old or one.is_of_other)]
         cut = [page.total for page in pages if page.truncated]
         return max(cut or [page.total for page in pages], default=0), bool(cut)
 
     def cancel_counting(self) -> None:
-        """Stop counting; the numbers that are there stay."""
+        """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""
         self.jobs.stop()
         self._lanes.clear()
         self._asked.clear()
-        self._counts_all = False
-        self.scan_limit = DEFAULT_SCAN
+        self.scan.begin()
         self.model.end_counting()
-        if any(self._is_open(facet) and self.model.section(facet).page is None for facet in self.model.facets):
-            self._note = ""
+        closed = [facet for facet in self.model.facets if not self._is_open(facet)]
+        self.model.forget(facet for facet in closed if self.model.section(facet).is_old)  # counted once it opens
+        if self._is_missing_some():
+            self.scan.end_all()
             self.banner.show_note(tr("Counting stopped."), tr("Count again"), self.refresh)
         else:
             self._say_stopped()
@@ -436,6 +436,9 @@ class FacetPanel(QWidget):
     def _is_open(self, facet: Facet) -> bool:
         return facet in self._open and facet not in self.model.hidden
 
+    def _is_missing_some(self) -> bool:
+        return any(self._is_open(facet) and self.model.section(facet).is_missing for facet in self.model.facets)
+
     def _count(self, facets: Iterable[Facet]) -> None:
         """Count `facets`: together those under the same filter, so that one reading counts them; each group appears
         as it arrives.
@@ -455,11 +458,11 @@ class FacetPanel(QWidget):
         if not self._lanes:
             self._round = set()
         self._round.update(facets)
-        lane = f"everything:{self._serial}" if self._counts_all else f"counts:{self._serial}"
+        lane = f"everything:{self._serial}" if self.scan.goes_on else f"counts:{self._serial}"
         limits = {facet: self.model.section(facet).fetched for facet in facets}
         self._lanes[lane] = facets
         self._asked |= dict.fromkeys(facets, lane)
-        work = count(engine, self._filter, limits, self.scan_limit)
+        work = count(engine, self._filter, limits, self.scan.limit)
         self.jobs.start(lane, work, partial(self._on_counted, lane))
         if self.delegate.turn_degrees is not None:
             self.model.set_counting(facets)
@@ -467,7 +470,10 @@ class FacetPanel(QWidget):
     def _on_opened_timeout(self) -> None:
         asked = {facet for lane in self._lanes.values() for facet in lane}
         opened = [facet for facet in self.model.facets if self._is_open(facet) and facet not in asked]
-        self._count([facet for facet in opened if self.model.section(facet).page is None])
+        sections = self.model.section
+        self._count([facet for facet in opened if sections(facet).page is None or sections(facet).is_old])
+        if self.scan.goes_on:  # one was closed again before it was counted, and the round had waited for it
+            self._go_on()
 
     def _awaited(self, lane: str) -> set[Facet]:
         """The facets that no later lane was asked for. The lane itself has ended."""
@@ -479,46 +485,46 @@ class FacetPanel(QWidget):
         with keeping_place(self.tree):
             self.model.show_pages(pages, counted.chosen, self._held())
             self.model.show_errors({facet: error for facet, error in counted.errors.items() if facet in awaited})
-        if not self._lanes and not self._is_failed:
-            self._go_on()
+        self._go_on()
         self._tell_dead()
         self._move_bars()
 
     def _go_on(self) -> None:
-        """A round of counting has ended: the next one, where everything is to be counted, else how far it came."""
-        self._counts_all = self._counts_all and self.counted_items[1] and self.scan_limit < MAX_SCAN
-        if self._counts_all:
-            self.scan_limit = further(self.scan_limit)
+        """Where a round of counting has ended: the next one, if everything is to be counted, else how far it came."""
+        if self._lanes or self._is_failed or self._is_missing_some():
+            return  # what the banner says of that still holds
+        opened = [facet for facet in self.model.facets if self._is_open(facet)]
+        is_cut = self.counted_items[1] and bool(opened)
+        if self.scan.step(is_cut):
             self._asked.clear()
-            self._count([facet for facet in self.model.facets if self._is_open(facet)])
+            self._count(opened)
             self._say_counting_all()
         else:
             self._say_stopped()
 
     def _say_counting_all(self) -> None:
-        items = counted(self.counted_items[0], "item")
-        said = tr("Counting everything, {items} so far…", items=items)
-        self.banner.show_note(said, tr("Cancel"), self.cancel_counting)
+        self.banner.show_note(self.scan.words_so_far(self.counted_items[0]), tr("Cancel"), self.cancel_counting)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         awaited = self._awaited(lane)
         if len(awaited) == 1 and not isinstance(error, (Unauthorized, Unavailable)):
             self.model.show_errors(dict.fromkeys(awaited, error))
         elif awaited:
-            self._is_failed, self._counts_all = True, False
+            self._is_failed = True
+            self.scan.end_all()
             self.model.set_stale(awaited)
             self.banner.show_failure(error, self.refresh)
+        self._go_on()
 
     def _say_stopped(self) -> None:
         """Say once where counting stopped, if it did, and offer to go on."""
         n, is_cut = self.counted_items
-        can_go_on = is_cut and self.scan_limit < MAX_SCAN
+        can_go_on = is_cut and self.scan.can_go_on
         as_far = tr("A count goes no further") if is_cut else tr("Everything is counted")
         allow(self.count_all_action, "" if can_go_on else as_far)
-        said = tr("Counted {n} of more items", n=number(n)) if is_cut else ""
-        if said and said == self._note:
-            return  # it is still there, or has been dismissed
-        self._note = said
+        said = self.scan.words_at_end(n, is_cut)
+        if said is None:
+            return
         if not said:
             self.banner.clear()
         elif can_go_on:
@@ -546,8 +552,7 @@ class FacetPanel(QWidget):
         self.delegate.turn_degrees = 0
         for facets in self._lanes.values():
             self.model.set_counting(facets)
-        if self._counts_all:
-            self._note = ""
+        if self.scan.goes_on:
             self._say_counting_all()
         if theme().animation_ms(TURN_MS):
             self._turn.start()

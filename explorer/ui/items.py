@@ -577,12 +577,11 @@ class ItemList(QWidget):
         self.view.setCurrentIndex(self.model.index(row, Column.TEXT))
         return True
 
-    @property
-    def known_total(self) -> int | None:
-        """How many items the filter admits, where that is known exactly and no search narrows them."""
+    def known_total(self, filter: MetaFilter) -> int | None:
+        """How many items `filter` admits, where the list shows just these and knows exactly."""
         settled, ask = self._settled_count(), self._shown_ask
-        is_known = settled is not None and not settled.is_least and ask is not None and not ask.is_search
-        return settled.n if settled is not None and is_known else None
+        is_of_it = ask is not None and ask.filter == filter and not ask.is_search
+        return settled.n if settled is not None and is_of_it and not settled.is_least else None
 
     def cancel_reading(self) -> None:
         """Stop reading. Rows that are there stay, and once it is scrolled those that are looked at are asked for."""

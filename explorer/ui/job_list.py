@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
+from shiboken6 import isValid
 
 from explorer.ui import news
-from explorer.ui.i18n import tr
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.text import counted, number
 
@@ -71,9 +73,9 @@ class Job:
 
     def stop(self) -> None:
         """Cancel it, where that is possible; once more where the first time did not end it."""
+        if self.state is State.RUNNING and self.stopped_s is None:
+            self.stopped_s = time.monotonic()
         if self.cancel is not None:
-            if self.stopped_s is None:
-                self.stopped_s = time.monotonic()
             self.cancel()
 
 
@@ -82,18 +84,19 @@ def items_done(n: int, total: int | None) -> Progress:
     if total is None:
         return counted(n, "item"), None
     # More than there were when they were counted: others store meanwhile.
-    return tr("{n} of {total} items", n=number(n), total=number(total)), min(1.0, n / total) if total else None
+    said = tr_n("{n} of {total} item", "{n} of {total} items", total, n=number(n), total=number(total))
+    return said, min(1.0, n / total) if total else None
 
 
 def _unknown() -> Progress:
     return "", None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Read:
     """What a widget does in one of its lanes, in words; how it is cancelled, None where it cannot be; how far it is.
 
-    `holds_window` as that of a Job.
+    `holds_window` as that of a Job. Each is itself alone: two that are called the same are two.
     """
 
     title: str
@@ -110,7 +113,7 @@ class JobList(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
-        self._reads: dict[tuple[int, str], _Watched] = {}
+        self._reads: dict[Read, _Watched] = {}
         self._moved = asyncio.Event()  # one began or ended
         self._look = QTimer(self)
         self._look.setInterval(_LOOK_MS)
@@ -203,42 +206,55 @@ class JobList(QObject):
     def watch(self, jobs: Jobs, reads: Mapping[str, Read | None]) -> None:
         """Make a job of what a widget does in its lanes, once it takes long.
 
-        `reads` by the name of the lane, up to a colon: None is never a job, and lanes of one title are one job. A lane
-        that is not among them is a job all the same, without a word on what it is.
+        `reads` by the name of the lane, up to a colon: None is never a job, and lanes of one Read are one job. A lane
+        that is not among them is a job all the same, without a word on what it is. What runs already is watched too.
         """
+        known = dict(reads)
 
         def read_of(lane: str) -> Read | None:
             name = lane.partition(":")[0]
-            return reads[name] if name in reads else Read(tr("Working"), lambda: jobs.cancel(lane))
+            if name not in reads and lane not in known:
+                known[lane] = Read(tr("Working"), lambda: jobs.cancel(lane))
+            return known[name if name in reads else lane]
 
         def on_began(lane: str) -> None:
             if (read := read_of(lane)) is not None:
-                key = id(jobs), read.title
-                if (old := self._reads.get(key)) is not None and old.job is not None and old.job.is_stopped:
+                if (old := self._reads.get(read)) is not None and old.job is not None and old.job.is_stopped:
                     old.error = Stopped()  # and what begins now is another one
-                    self._end_watched(self._reads.pop(key))
-                self._reads.setdefault(key, _Watched(read)).begin(lane)
+                    self._end_watched(self._reads.pop(read))
+                self._reads.setdefault(read, _Watched(read)).begin(lane)
                 self._look.start()
 
         def on_ended(lane: str, error: BaseException | None) -> None:
             read = read_of(lane)
-            watched = self._reads.get((id(jobs), read.title)) if read is not None else None
-            if watched is None:
+            watched = self._reads.get(read) if read is not None else None
+            if read is None or watched is None:
                 return
             watched.end(lane, error)
             if not watched.lanes:
-                del self._reads[id(jobs), watched.read.title]
+                del self._reads[read]
                 self._end_watched(watched)
+
+        def on_destroyed() -> None:
+            """No lane of a widget that is gone tells its end."""
+            for read in known.values():
+                if read is not None and (watched := self._reads.pop(read, None)) is not None and isValid(self):
+                    watched.error = asyncio.CancelledError()
+                    # In the next turn: the whole window may be going, and nobody must be told of it half way.
+                    QTimer.singleShot(0, self, partial(self._end_watched, watched))
 
         jobs.began.connect(on_began)
         jobs.ended.connect(on_ended)
+        jobs.destroyed.connect(on_destroyed)
+        for lane in jobs.running:
+            on_began(lane)
 
     @contextlib.contextmanager
     def if_slow(self, read: Read) -> Iterator[None]:
         """Make a job of what is done inside, once it takes long."""
         watched = _Watched(read)
         watched.begin(read.title)
-        self._reads[id(watched), read.title] = watched
+        self._reads[read] = watched
         self._look.start()
         try:
             yield
@@ -246,7 +262,7 @@ class JobList(QObject):
             watched.end(read.title, error)
             raise
         finally:
-            del self._reads[id(watched), read.title]
+            del self._reads[read]
             self._end_watched(watched)
 
     def _add(self, job: Job) -> Job:
@@ -291,7 +307,7 @@ class JobList(QObject):
 
 
 class _Watched:
-    """What one widget does in lanes of one title."""
+    """What one widget does in lanes of one Read."""
 
     def __init__(self, read: Read) -> None:
         self.read = read
@@ -307,6 +323,8 @@ class _Watched:
         self.lanes.add(lane)
 
     def end(self, lane: str, error: BaseException | None) -> None:
+        if lane not in self.lanes:  # one of before, which was stopped: it ends late
+            return
         self.lanes.discard(lane)
-        if error is not None and (self.error is None or isinstance(self.error, asyncio.CancelledError)):
-            self.error = error  # a failure says more than that the rest was cancelled
+        if self.error is None or isinstance(self.error, asyncio.CancelledError):
+            self.error = error  # a failure says more than the rest; of the others the last one tells how it went

@@ -46,6 +46,11 @@ class Jobs(QObject):
         """Whether any lane has a task that has not ended."""
         return bool(self._lanes)
 
+    @property
+    def running(self) -> list[str]:
+        """The lanes that have a task that has not ended."""
+        return list(self._lanes)
+
     def is_running(self, lane: str) -> bool:
         """Whether the lane has a task that has not ended."""
         return lane in self._lanes

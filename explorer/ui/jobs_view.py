@@ -91,6 +91,9 @@ class JobsView(QDialog):
     def setVisible(self, visible: bool) -> None:
         if visible:
             self._show_jobs()
+        else:
+            for row in self._rows.values():
+                row.busy_line.set_busy(False)  # nothing tells a row that nobody sees when its job ends
         super().setVisible(visible)
 
     def _on_jobs_changed(self) -> None:

@@ -19,20 +19,18 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
-from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
-from explorer.ui.scans import further
-from explorer.ui.text import counted, number
+from explorer.ui.scans import Scan
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneBanner, PaneHead, PaneTree, keeping_place, mirrored
 
 REACHES = (
     ("exact", mark("only here")),
     ("inherit", mark("with its parents")),
-    ("subtree", mark("and everything below")),
+    ("subtree", mark("and below")),
 )
 MENU_WORDS = {"exact": mark("Only here"), "subtree": mark("Here and below"), "inherit": mark("With its parents")}
 SANDBOX = mark("sandbox")
@@ -228,15 +226,14 @@ class NamespacePanel(QWidget):
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all = False  # goes on until everything is counted
+        self._answered: MetaFilter | None = None  # what the counts are of
+        self.scan = Scan()
         self.counted_items = (0, False)
-        """How many items were counted, and whether there are more."""
+        """How many items were counted under this filter, and whether there are more."""
         self._known: set[str] = set()  # paths of nodes that hold something
         self._opened: dict[Namespace, bool] = {}
         self._is_opening = False
         self._must_reveal = False  # the node of a new filter, once it has a row
-        self._note = ""  # said last of where counting stopped
 
         self.head = PaneHead(tr("Namespaces"))
         self.reach_box = ReachBox()
@@ -301,11 +298,11 @@ class NamespacePanel(QWidget):
         """Show the nodes of another engine; with None only the root."""
         self.jobs.cancel()
         self._engine = engine
+        self._answered = None
         self._known = set()
         self._opened = {}
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all, self.counted_items = False, (0, False)
-        self._note = ""
+        self.scan = Scan()
+        self.counted_items = (0, False)
         self.banner.clear()
         self.model.clear()
         self.refresh()
@@ -324,8 +321,9 @@ class NamespacePanel(QWidget):
             self._must_reveal = filter.reach is not None
             self._reveal()
         if _without_reach(before) != _without_reach(filter):
-            self.scan_limit = DEFAULT_SCAN
-            self._counts_all = False
+            self.counted_items = (0, False)
+            if self.scan.begin():
+                self.banner.clear()
             self._count(known=False)
         elif self._must_reveal:  # a node that is not known: counting gives it a row
             self._count(known=False)
@@ -336,16 +334,15 @@ class NamespacePanel(QWidget):
 
     def count_all(self) -> None:
         """Count again and further, in steps that are shown, as far as the contract lets a count go."""
-        self._counts_all = True
-        self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
+        self.scan.begin_all(self.counted_items[0])
         self.refresh()
 
     def cancel_counting(self) -> None:
-        """Stop counting; the numbers that are there stay."""
+        """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""
         self.jobs.stop()
-        self._counts_all = False
-        self.scan_limit = DEFAULT_SCAN
-        self._note = ""
+        self.scan = Scan()
+        if self._answered != _without_reach(self._filter):
+            self.model.set_stale()
         again = self.count_all if self.counted_items[1] else self.refresh
         self.banner.show_note(tr("Counting stopped."), tr("Count again"), again)
 
@@ -358,8 +355,8 @@ class NamespacePanel(QWidget):
     def _count(self, known: bool) -> None:
         engine = self._engine
         if engine is not None:
-            work = _read(engine, _without_reach(self._filter), known or not self._known, self.scan_limit)
-            lane, other = ("everything", "counts") if self._counts_all else ("counts", "everything")
+            work = _read(engine, _without_reach(self._filter), known or not self._known, self.scan.limit)
+            lane, other = ("everything", "counts") if self.scan.goes_on else ("counts", "everything")
             self.jobs.cancel(other)
             self.jobs.start(lane, work, lambda pages: self._on_counted(engine, *pages))
 
@@ -373,39 +370,34 @@ class NamespacePanel(QWidget):
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        self._answered = _without_reach(self._filter)
         self.counted_items = page.total, page.truncated
         self._fit_columns()
         self._mark()
         self._reveal()
-        self._counts_all = self._counts_all and page.truncated and self.scan_limit < MAX_SCAN
-        if self._counts_all:
-            self.scan_limit = further(self.scan_limit)
+        if self.scan.step(page.truncated):
             self._count(known=True)
             self._say_counting_all()
         else:
             self._say_stopped(page)
 
     def _say_counting_all(self) -> None:
-        said = tr("Counting everything, {items} so far…", items=counted(self.counted_items[0], "item"))
-        self._note = ""
-        self.banner.show_note(said, tr("Cancel"), self.cancel_counting)
+        self.banner.show_note(self.scan.words_so_far(self.counted_items[0]), tr("Cancel"), self.cancel_counting)
 
     def _say_stopped(self, page: ExplorePage) -> None:
         """Say where counting stopped, if it did: nodes that it did not reach have no row."""
-        said = tr("Counted {n} of more items", n=number(page.total)) if page.truncated else ""
-        if said and said == self._note:
-            return  # it is still there, or has been dismissed
-        self._note = said
+        said = self.scan.words_at_end(page.total, page.truncated)
+        if said is None:
+            return
         if not said:
             self.banner.clear()
-        elif self.scan_limit < MAX_SCAN:
+        elif self.scan.can_go_on:
             self.banner.show_note(said, tr("Count all"), self.count_all)
         else:
             self.banner.show_note(said)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._counts_all = False
-        self._note = ""
+        self.scan.end_all()
         self.model.set_stale()
         self.banner.show_failure(error, self.refresh)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from explorer.ui.i18n import tr
+from explorer.ui.i18n import tr, tr_n
 from explorer.ui.job_list import Progress, Read
 from explorer.ui.text import counted, number
 
@@ -75,7 +75,8 @@ def of_facets(window: MainWindow) -> Reads:
     def facets() -> Progress:
         done, total = panel.counted_facets
         # Of many that are counted at one go nothing is known before all are there.
-        return tr("{n} of {total} facets", n=number(done), total=number(total)), done / total if done else None
+        said = tr_n("{n} of {total} facet", "{n} of {total} facets", total, n=number(done), total=number(total))
+        return said, done / total if done else None
 
     def items() -> Progress:
         return _scanned(window, *panel.counted_items)
@@ -166,5 +167,6 @@ def of_connections(dialog: ConnectDialog) -> Reads:
 
 def _scanned(window: MainWindow, n: int, is_least: bool) -> Progress:
     """Items that were counted so far, and their share of those in the list, where these are the same and known."""
-    total = window.items.known_total if window.trail.current.filter.is_empty() else None
+    filter = window.trail.current.filter
+    total = window.items.known_total(filter) if filter.is_empty() else None
     return counted(n, "item", is_least), n / total if is_least and total and n < total else None

@@ -30,15 +30,14 @@ from explorer.contract import (
     MetaFilter,
     Unsupported,
 )
-from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
 from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
-from explorer.ui.news import sentence
+from explorer.ui.news import may_pass, sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
-from explorer.ui.scans import further
+from explorer.ui.scans import Scan
 from explorer.ui.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
@@ -53,6 +52,7 @@ LEAST_BAR = 2  # little is not nothing
 HATCHED_FROM = 10
 UNDATED = 20
 UNDATED_LABEL = mark("no date")
+STOPPED = mark("Not counted over time. Counting was stopped.")
 GRIP = QSize(8, 18)
 GRAB = 24
 RADIUS = 4
@@ -103,10 +103,11 @@ class TimelineView(QWidget):
         self._is_search = False
         self._histogram: Histogram | None = None
         self._scale: Scale | None = None
+        self._answered: MetaFilter | None = None  # what the bars are of
         self._error = ""
         self._is_stale = False
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all = False  # goes on until everything is counted
+        self._can_retry = False  # what failed or was stopped
+        self.scan = Scan()
         self._drag: Drag | None = None
         self._keyed: tuple[float, float] | None = None  # by keys that may go on
         self._end = End.START  # which the keys move
@@ -148,9 +149,9 @@ class TimelineView(QWidget):
         self._histogram = self._scale = None
         self._measure()
         self._filter = MetaFilter()
-        self._error, self._is_stale = "", False
-        self.scan_limit = DEFAULT_SCAN
-        self._counts_all = False
+        self._answered = None
+        self._error, self._is_stale, self._can_retry = "", False, False
+        self.scan = Scan()
         self._let_go()
         self._read()
 
@@ -160,8 +161,7 @@ class TimelineView(QWidget):
         self._filter = filter
         self._let_go()
         if is_other:
-            self.scan_limit = DEFAULT_SCAN
-            self._counts_all = False
+            self.scan.begin()
             self._read()
         else:
             self._show_state()
@@ -177,17 +177,20 @@ class TimelineView(QWidget):
 
     @property
     def counted_items(self) -> tuple[int, bool]:
-        """How many items were counted, and whether there are more."""
+        """How many items were counted under this filter, and whether there are more."""
         histogram = self._histogram
-        return (histogram.total, histogram.truncated) if histogram is not None else (0, True)
+        return (histogram.total, histogram.truncated) if histogram is not None and self._is_answered else (0, True)
+
+    @property
+    def _is_answered(self) -> bool:
+        return self._answered == _without_range(self._filter)
 
     def cancel_counting(self) -> None:
-        """Stop counting; what was counted so far stays."""
+        """Stop counting; what was counted so far stays, marked stale where it is of another filter."""
         self.jobs.stop()
-        self._counts_all = False
-        self.scan_limit = DEFAULT_SCAN
-        if self._histogram is None:
-            self._error = tr("Not counted over time. Counting was stopped.")
+        self.scan.begin()
+        if not self._is_answered or self._is_stale:
+            self._error, self._is_stale, self._can_retry = tr(STOPPED), True, True
         self._show_state(is_counted=True)
 
     async def aclose(self) -> None:
@@ -202,21 +205,25 @@ class TimelineView(QWidget):
         engine = self._engine
         if engine is not None:
             zone = self._zone.key if isinstance(self._zone, ZoneInfo) else None
-            req = HistogramRequest(filter=_without_range(self._filter), zone=zone, scan_limit=self.scan_limit)
+            req = HistogramRequest(filter=_without_range(self._filter), zone=zone, scan_limit=self.scan.limit)
 
             def on_histogram(histogram: Histogram) -> None:
                 if engine is self._engine:
                     self._on_histogram(histogram)
 
-            lane, other = ("everything", "histogram") if self._counts_all else ("histogram", "everything")
+            lane, other = ("everything", "histogram") if self.scan.goes_on else ("histogram", "everything")
             self.jobs.cancel(other)
             self.jobs.start(lane, engine.histogram(req), on_histogram)
+            self._can_retry = False
+            if self._error == tr(STOPPED):
+                self._error = ""
         self._show_state()
 
     def _on_histogram(self, histogram: Histogram) -> None:
         before = self._heights()
         self._let_go()
-        self._error, self._is_stale = "", False
+        self._answered = _without_range(self._filter)
+        self._error, self._is_stale, self._can_retry = "", False, False
         self._histogram, self._scale = histogram, Scale.of(histogram, self._zone)
         self._measure()
         self._bars.stop()
@@ -227,17 +234,15 @@ class TimelineView(QWidget):
         if moves and duration_ms and self.isVisible():
             self._bars.setDuration(duration_ms)
             self._bars.start()
-        self._counts_all = self._counts_all and histogram.truncated and self.scan_limit < MAX_SCAN
-        if self._counts_all:
-            self.scan_limit = further(self.scan_limit)
+        if self.scan.step(histogram.truncated):
             self._read()
         else:
             self._show_state(is_counted=True)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._counts_all = False
+        self.scan.end_all()
         self._let_go()
-        self._is_stale = True
+        self._is_stale, self._can_retry = True, may_pass(error)
         if isinstance(error, Unsupported):
             self._error = tr("This engine does not count over time")
             self._histogram = self._scale = None
@@ -247,11 +252,12 @@ class TimelineView(QWidget):
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:
-        if self._counts_all:
+        if self.scan.goes_on:
             self.cancel_counting()
+        elif self._can_retry:
+            self._read()
         else:
-            self._counts_all = True
-            self.scan_limit = further(max(self.scan_limit, self.counted_items[0]))
+            self.scan.begin_all(self.counted_items[0])
             self._read()
 
     # What there is to see
@@ -331,17 +337,22 @@ class TimelineView(QWidget):
     def _show_state(self, is_counted: bool = False) -> None:
         """Bring everything beside the drawing up to date; `is_counted`: no answer is awaited any more."""
         histogram, scale = self._histogram, self._scale
-        is_empty = histogram is not None and not histogram.total and _without_range(self._filter).is_empty()
+        is_empty = histogram is not None and not histogram.total and self._is_answered
+        is_empty = is_empty and _without_range(self._filter).is_empty()
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if can_choose else Qt.FocusPolicy.NoFocus)
-        running = self._counts_all and not is_counted
+        running = self.scan.goes_on and not is_counted
         truncated = histogram is not None and histogram.truncated
-        self.count_all_button.setVisible(truncated and (running or self.scan_limit < MAX_SCAN))
-        self.count_all_button.setText(tr("Stop counting") if running else tr("Count further"))
+        can_go_on = truncated and (running or self.scan.can_go_on)
+        self.count_all_button.setVisible(can_go_on or self._can_retry)
+        further_words = tr("Count again") if self._can_retry else tr("Count further")
+        self.count_all_button.setText(tr("Stop counting") if running else further_words)
         self.count_all_action.setText(self.count_all_button.text())
         self.count_all_action.setProperty("wholeTitle", under(tr("Time line"), self.count_all_button.text()))
-        allow(self.count_all_action, tr("Everything is counted") if self.count_all_button.isHidden() else "")
+        is_awaited = self.jobs.is_busy and not is_counted
+        why_not = self._error or (tr("Counting over time") if is_awaited else tr("Everything is counted"))
+        allow(self.count_all_action, why_not if self.count_all_button.isHidden() else "")
         self._place_button()
         self._describe()
         self.update()

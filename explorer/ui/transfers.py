@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from explorer.transfer import (
 from explorer.ui import news, text
 from explorer.ui.ask import ask, confirm
 from explorer.ui.i18n import tr, tr_n
-from explorer.ui.item_questions import count_of
 from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -87,17 +86,21 @@ class Transfers:
     def _on_window_export_wanted(self) -> None:
         engine = self.window.engine
         if engine is not None:
-            filter = self.window.trail.current.filter
-            self._start(lambda lane: self._export(lane, engine, filter))
+            self._start_export(engine, self.window.trail.current.filter)
 
     def _on_window_export_selected_wanted(self) -> None:
         engine, filter = self.window.engine, self.window.items.selected_filter
         if engine is None:
             return
         if filter is not None:
-            self._start(lambda lane: self._export(lane, engine, filter))
+            self._start_export(engine, filter)
         else:
             self._start(lambda lane: self._export_selected(lane, engine))
+
+    def _start_export(self, engine: MemoryEngine, filter: MetaFilter) -> None:
+        # As far as the list knows by now. Counting them would be to read the memory once more, only for the bar.
+        total = self.window.items.known_total(filter)
+        self._start(lambda lane: self._export(lane, engine, filter, total))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
@@ -180,16 +183,20 @@ class Transfers:
 
         return again
 
-    def _preparing(
-        self, lane: str, progress: Callable[[], Progress] = lambda: ("", None)
-    ) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _preparing(self, lane: str, progress: Callable[[], Progress] = lambda: ("", None)) -> Iterator[None]:
         cancel = partial(self.jobs.cancel, lane)
-        return self.window.job_list.if_slow(Read(tr("Preparing the export"), cancel, progress, holds_window=True))
+        preparing = Read(tr("Preparing the export"), cancel, progress, holds_window=True)
+        try:
+            with self.window.job_list.if_slow(preparing):
+                yield
+        except BaseException:
+            self._unbegun.discard(lane)  # at once: who cancelled it need not be told
+            raise
 
-    async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter) -> None:
+    async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter, total: int | None) -> None:
         with self._preparing(lane):
             left_out = sum(count for _, count in await sandbox_roots(engine, filter))
-            total = await _total(engine, filter)
         path = await self._choose_target(tr("Export what the filter admits to a JSON Lines file"))
         if path is not None:
             export = partial(export_jsonl, engine, path, filter, overwrite=True)
@@ -288,15 +295,6 @@ class Transfers:
         else:
             self.window.error_banner.show_note(said, tr("Open folder"), partial(self._open_folder, path.parent))
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
-
-
-async def _total(engine: MemoryEngine, filter: MetaFilter) -> int | None:
-    """How many items there are to export, where the engine counts them all."""
-    try:
-        found = await count_of(engine, filter)
-    except TinyMemoryError:  # only how far the export is cannot be said
-        return None
-    return None if found.is_least else found.n
 
 
 def _imported(done: ImportProgress) -> str:

@@ -59,7 +59,7 @@ from explorer.ui.banner import Banner
 from explorer.ui.clock import local_zone
 from explorer.ui.empty import EmptyState
 from explorer.ui.headline import headline
-from explorer.ui.i18n import mark, tr
+from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
@@ -794,7 +794,8 @@ class ItemViewer(QWidget):
         def words(written: int, total: int) -> str:
             if written >= total:
                 return ""
-            return tr("{n} of {total} turns", n=number(bisect_right(ends, written)), total=number(len(ends)))
+            done, all = number(bisect_right(ends, written)), len(ends)
+            return tr_n("{n} of {total} turn", "{n} of {total} turns", all, n=done, total=number(all))
 
         budget = min(FIRST_CHARS, ends[FIRST_TURNS - 1] if len(ends) > FIRST_TURNS else FIRST_CHARS)
         self._places = places = TurnPlaces(first_turn(hit))

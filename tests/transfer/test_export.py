@@ -20,6 +20,7 @@ from explorer.contract import (
     EngineFailure,
     ExportPage,
     ItemId,
+    ListPage,
     ListRequest,
     MemoryEngine,
     MetaFilter,
@@ -111,6 +112,21 @@ async def test_filter_chooses(open_memory: OpenMemory) -> None:
         assert {"at the root", "in a team", "deeper"} <= reached
     finally:
         await engine.aclose()
+
+
+class NoNodes(ReferenceEngine):
+    """An engine that names no nodes, and must not be listed for them."""
+
+    namespaces = MemoryEngine.namespaces
+
+    async def list(self, req: ListRequest) -> ListPage:
+        raise AssertionError("read for nothing")
+
+
+async def test_an_engine_that_names_no_sandboxes_is_not_read_for_them() -> None:
+    engine = NoNodes()
+    await engine.store_many(ITEMS)
+    assert await sandbox_roots(engine, MetaFilter()) == []
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "reference"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -99,6 +100,30 @@ async def test_a_new_file_is_saved_and_chosen(qtbot: QtBot, tmp_path: Path, unti
         dialog.open_button.click()
         await until(lambda: dialog.chosen_name)
         assert dialog.chosen_name == "new.db"
+        assert dialog.result() == ConnectDialog.DialogCode.Accepted
+    assert [saved.name for saved in store.load()] == ["new.db"]
+
+
+async def test_what_is_being_saved_is_saved_whole(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, gate = ConnectionStore(tmp_path / "c.json"), threading.Event()
+    add = store.add
+
+    def add_late(saved: SavedConnection) -> None:
+        gate.wait(5)
+        add(saved)
+
+    monkeypatch.setattr(store, "add", add_late)
+    async with showing(qtbot, store) as dialog:
+        qtbot.keyClicks(dialog.path_edit, str(tmp_path / "new.db"))
+        dialog.open_button.click()
+        await until(lambda: dialog.jobs.is_running("save"))
+        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+        dialog.close()
+        assert dialog.isVisible()
+        gate.set()
+        await until(lambda: dialog.chosen_name)
         assert dialog.result() == ConnectDialog.DialogCode.Accepted
     assert [saved.name for saved in store.load()] == ["new.db"]
 

@@ -466,7 +466,7 @@ async def test_one_facet_that_fails_hides_no_other(qtbot, until):
 async def test_truncated_counts_and_counting_everything(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: is_counted(panel, Facet.KIND))
         assert counts(panel, Facet.KIND) == {"Learning": "12+"}
@@ -481,7 +481,7 @@ async def test_truncated_counts_and_counting_everything(qtbot, until):
 async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: panel.banner.sentence)
         assert panel.banner.sentence == "Counted 12 of more items"
@@ -503,10 +503,163 @@ async def test_a_count_that_stopped_is_said_and_can_go_on_or_be_cancelled(qtbot,
         assert panel.banner.sentence == ""
 
 
+async def test_a_failure_is_not_said_any_more_once_it_is_counted(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan.limit = 12
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "Counted 12 of more items")
+        engine.fail("explore_many", Unavailable("the server is away"))
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "No answer came: the server is away.")
+        engine.mend()
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == "Counted 12 of more items")
+
+
+async def count_everything(qtbot, until, panel: FacetPanel) -> None:
+    """Click it, once a count has stopped at twelve items, and wait until it is said to go on."""
+    panel.scan.limit = 12
+    panel.refresh()
+    await until(lambda: panel.banner.sentence == "Counted 12 of more items")
+    button = panel.banner.findChild(QPushButton, "bannerActionButton")
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    await until(lambda: panel.banner.sentence == "Counting everything, 12 items so far…")
+
+
+@pytest.mark.parametrize("items", [30, 80])
+async def test_a_facet_that_fails_last_ends_the_round(qtbot, until, items):
+    engine = await filled([learning(f"item {at}", tags=["a"]) for at in range(items)])
+    async with showing(qtbot, engine, MetaFilter(tags_any=["a"])) as panel:
+        gate = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit > 12 and reqs[0].facet is Facet.TAG)
+        rest = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit > 12 and reqs[0].facet is not Facet.TAG)
+        engine.fail("explore_many", EngineFailure("too far"), lambda reqs: "too far" in reasons(reqs))
+        engine.fail("explore", EngineFailure("too far"), lambda req: "too far" in reasons([req]))
+        await count_everything(qtbot, until, panel)
+        rest.open()
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30" if items == 30 else "48+"})
+        assert panel.jobs.is_busy
+        gate.open()
+        await until(lambda: not panel.jobs.is_busy)
+        assert counts(panel, Facet.KIND) == {"Learning": str(items)}, "the others are counted to the end"
+        assert panel.model.section(Facet.TAG).error is not None
+        assert panel.banner.sentence == ""
+
+
+def reasons(reqs) -> str:
+    return "too far" if any(req.facet is Facet.TAG and req.scan_limit > 12 for req in reqs) else ""
+
+
+async def test_counting_everything_ends_with_the_last_open_facet(qtbot, until):
+    engine = await filled([learning(f"item {at}") for at in range(80)])
+    async with showing(qtbot, engine) as panel:
+        gate = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit == 48)
+        await count_everything(qtbot, until, panel)
+        pick(panel.more_button.menu(), "Collapse all")
+        gate.open()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.banner.sentence == "Counted 48 of more items"
+        panel.tree.expand(panel.model.facet_index(Facet.KIND))
+        button = panel.banner.findChild(QPushButton, "bannerActionButton")
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "80"})
+
+
+async def test_another_filter_ends_counting_everything(qtbot, until):
+    engine = await filled([learning(f"item {at}", tags=["a"]) for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        engine.hold("explore_many", lambda reqs: reqs[0].scan_limit == 48)
+        await count_everything(qtbot, until, panel)
+        pick(panel.more_button.menu(), "Collapse all")
+        panel.show_filter(MetaFilter(tags_any=["a"]))
+        assert panel.banner.sentence == ""
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.banner.sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "Counted 12 of more items"),
+        (Unavailable("the server is away"), "No answer came: the server is away."),
+    ],
+)
+async def test_nothing_is_said_of_facets_that_are_closed(qtbot, until, error, words):
+    engine = await filled([learning(f"item {at}") for at in range(30)])
+    async with showing(qtbot, engine) as panel:
+        panel.scan.limit = 12
+        if error is not None:
+            engine.fail("explore_many", error)
+        panel.refresh()
+        await until(lambda: panel.banner.sentence == words)
+        pick(panel.more_button.menu(), "Collapse all")
+        if error is None:
+            panel.count_all_action.trigger()
+        else:
+            panel.refresh()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.banner.sentence == ""
+        engine.mend()
+        panel.scan.limit = 48
+        panel.tree.expand(panel.model.facet_index(Facet.KIND))
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "30"})
+
+
+async def test_what_is_closed_while_counting_is_stopped_is_counted_once_it_opens(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: is_counted(panel, Facet.KIND))
+        gate = engine.hold("explore_many")
+        panel.show_filter(MetaFilter(agent_id="triage"))
+        await until(lambda: gate.waiting)
+        panel.tree.collapse(panel.model.facet_index(Facet.KIND))
+        panel.cancel_counting()
+        await until(lambda: not panel.jobs.is_busy)
+        assert counts(panel, Facet.KIND) == {}
+        assert panel.model.section(Facet.TAG).is_stale
+        assert panel.banner.sentence == "Counting stopped."
+        gate.open()
+        panel.tree.expand(panel.model.facet_index(Facet.KIND))
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "2"})
+        assert not panel.model.section(Facet.TAG).is_stale, "what is open beside it, too"
+        assert panel.banner.sentence == ""
+
+
+async def test_a_retry_that_is_stopped_leaves_the_counts_stale(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: is_counted(panel, Facet.KIND))
+        engine.fail("explore_many", Unavailable("the server is away"))
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
+        gate = engine.hold("explore_many")
+        qtbot.mouseClick(panel.banner.findChild(QPushButton, "bannerActionButton"), Qt.MouseButton.LeftButton)
+        await until(lambda: gate.waiting and panel.model.section(Facet.KIND).is_counting)
+        panel.cancel_counting()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.model.section(Facet.KIND).is_stale
+        assert panel.banner.sentence == "Counting stopped."
+
+
+async def test_a_value_is_not_dead_by_a_count_under_the_former_filter(qtbot, until):
+    engine = await filled(ITEMS)
+    async with showing(qtbot, engine) as panel:
+        await until(lambda: is_counted(panel, Facet.KIND))
+        both = MetaFilter(agent_id="triage", tags_any=["refunds"])
+        panel.show_filter(both.model_copy(update={"agent_id": "nobody"}))
+        await until(lambda: panel.dead == {"agent_id": ["nobody"], "tags_any": ["refunds"]})
+        held = engine.hold("explore_many", lambda reqs: reqs[0].facet is Facet.TAG)
+        panel._quick.setInterval(60_000)  # it does not come to be dimmed
+        panel.show_filter(both)
+        await until(lambda: counts(panel, Facet.KIND) == {"Learning": "2"})
+        assert held.waiting
+        assert panel.dead == {}
+
+
 async def test_a_note_that_was_dismissed_stays_away(qtbot, until):
     engine = await filled([learning(f"item {at}") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: panel.banner.sentence)
         panel.banner.clear()

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -146,6 +146,29 @@ async def test_nothing_is_made_for_a_list_that_nobody_looks_at(qtbot: QtBot, tmp
         assert rows() == {"before"}
         window.show_jobs()
         assert rows() == {"before", "while closed"}
+
+
+async def test_nothing_moves_in_a_list_that_is_closed(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with working(qtbot, tmp_path, until) as (program, _):
+        window = program.window
+        job = window.job_list.begin("slow")
+        window.show_jobs()
+        line = window.jobs_view.row(job).busy_line
+
+        def moves() -> bool:
+            return any(timer.isActive() for timer in line.findChildren(QTimer))
+
+        window.jobs_view.close_button.click()
+        assert not moves(), "it was about to"
+        window.show_jobs()
+        await until(lambda: line.is_shown)
+        assert moves()
+        window.jobs_view.close_button.click()
+        assert not moves()
+        window.show_jobs()
+        await until(lambda: line.is_shown)
+        window.job_list.end(job, State.DONE, "Done.")
+        assert not moves()
 
 
 async def test_two_jobs_at_once(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -343,10 +366,34 @@ async def test_an_export_that_is_prepared_is_not_cut_off_unasked(
         await until(lambda: question() is not None)
         box = question()
         assert box is not None
+        press(box, "Keep open")
+        await until(lambda: not program.jobs.is_busy)
+        other = FakeEngine()
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: other)
+        window.connection_chosen.emit("file:/other.db")
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Cancel jobs and open")
+        await until(lambda: window.engine is other)
+        await until(lambda: not program.transfers.jobs.is_busy)
+        assert window.error_banner.sentence == "", "who cancelled it knows"
+        gate.open()
+
+
+async def test_what_cannot_be_cancelled_is_asked_about_once(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "END_LIMIT_S", 0.05)
+    async with working(qtbot, tmp_path, until) as (program, _):
+        job = program.window.job_list.begin("a job")
+        program.window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
         press(box, "Cancel jobs and close")
         await until(program.closing.is_set)
-        assert not program.transfers.jobs.is_busy
-        gate.open()
+        program.window.job_list.end(job, State.DONE, "Done.")
 
 
 async def test_a_slow_read_becomes_a_job(

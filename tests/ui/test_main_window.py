@@ -341,6 +341,7 @@ async def test_the_promised_names_are_there(qtbot: QtBot, tmp_path: Path, until:
     async with opened(qtbot, tmp_path, until) as window:
         window.go_to_filter(MetaFilter(tags_any=["refunds"]))
         await until(lambda: window.is_idle)
+        window.show_jobs()  # made when it is first asked for
         assert window.objectName() == "mainWindow"
         for name in promised.split():
             assert len(window.findChildren(QWidget, name)) == 1, name

@@ -119,7 +119,7 @@ async def test_counts_obey_the_filter_but_not_its_reach(qtbot, until):
 async def test_one_click_sets_the_reach_in_words(qtbot, until):
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["x"])) as panel:
         await until(lambda: panel.model.is_counted)
-        assert panel.reach_box.currentText() == "and everything below"
+        assert panel.reach_box.currentText() == "and below"
         click(qtbot, panel, "team:acme")
         choose_reach(panel, "inherit")
         choose_reach(panel, "exact")
@@ -273,7 +273,7 @@ async def test_truncated_counts_keep_what_they_did_not_reach(qtbot, until):
 async def test_counting_everything(qtbot, until):
     engine = await filled([learning(f"item {at}", "team:a") for at in range(30)])
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: panel.model.is_counted)
         panel.count_all()
@@ -290,7 +290,7 @@ async def test_nodes_that_counting_did_not_reach_are_said_to_be_missing(qtbot, u
     items = [learning(f"item {at}", "team:a") for at in range(30)] + [learning("last", "team:z")]
     engine = await filled(items, Scanning())
     async with showing(qtbot, engine) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: rows(panel).get("team:a") == ("12+", "12+"))
         assert "team:z" not in rows(panel)
@@ -301,7 +301,7 @@ async def test_nodes_that_counting_did_not_reach_are_said_to_be_missing(qtbot, u
         assert panel.banner.sentence == "", "once dismissed it stays away"
         panel.show_filter(MetaFilter(kinds=[ItemKind.LEARNING]))
         await until(lambda: not panel.jobs.is_busy)
-        panel.scan_limit = 13
+        panel.scan.limit = 13
         panel.refresh()
         await until(lambda: panel.banner.sentence == "Counted 13 of more items")
         more = panel.banner.findChild(QPushButton, "bannerActionButton")
@@ -315,7 +315,7 @@ async def test_nodes_that_counting_did_not_reach_are_said_to_be_missing(qtbot, u
 async def test_an_engine_that_knows_its_nodes_names_all_of_them(qtbot, until):
     items = [learning(f"item {at}", "team:a") for at in range(30)] + [learning("last", "team:z")]
     async with showing(qtbot, await filled(items)) as panel:
-        panel.scan_limit = 12
+        panel.scan.limit = 12
         panel.refresh()
         await until(lambda: rows(panel).get("team:z") == ("1", "1"))
         assert rows(panel)["team:a"] == ("30", "30")

@@ -330,7 +330,7 @@ async def test_counts_that_stopped_early_have_a_plus(qtbot: QtBot, tmp_path: Pat
     engine = await filled([learning(f"n {at}", "team:acme", agent_id="writer") for at in range(30)], Scanning())
     async with opened(qtbot, tmp_path, until, engine) as window:
         for panel in (window.namespaces, window.facets):
-            panel.scan_limit = 12
+            panel.scan.limit = 12
             panel.refresh()
         await until(lambda: window.is_idle)
         open_palette(qtbot, window, "acme")

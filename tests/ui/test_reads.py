@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QProgressBar, QPushButton, QScrollArea
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import explorer.ui
@@ -20,21 +21,30 @@ from explorer.contract import (
     Document,
     DocumentBody,
     ExportPage,
+    Facet,
     Histogram,
     HistogramRequest,
+    ListPage,
     ListRequest,
+    MemoryEngine,
     MemoryMeta,
     MetaFilter,
     StoreItem,
+    Timestamp,
 )
 from explorer.engines import ConnectionStore, KeyStore
 from explorer.transfer import CopyForm
 from explorer.ui import job_list, reads
+from explorer.ui.banner import Banner
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import Job, State
 from explorer.ui.jobs_view import JobRow
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.facet_model import CountRole
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.program import Program
+from explorer.ui.theme import theme
+from explorer.ui.timeline import TimelineView
 from explorer.ui.viewer import METADATA, RAW
 from tests.conftest import Until
 from tests.fakes import FakeEngine, Gate, filled, learning
@@ -151,7 +161,7 @@ async def test_a_lane_that_has_no_name_is_a_job_all_the_same(
 
 
 class Slow(SlowStore):
-    """One whose exports and time line wait at the gate too."""
+    """One whose exports, time line and whole lists wait at the gate too."""
 
     async def histogram(self, req: HistogramRequest) -> Histogram:
         await self._pass("histogram", req)
@@ -160,6 +170,10 @@ class Slow(SlowStore):
     async def export(self, req: ListRequest) -> ExportPage:
         await self._pass("export", req)
         return await super().export(req)
+
+    async def list(self, req: ListRequest) -> ListPage:
+        await self._pass("list", req)
+        return await super().list(req)
 
 
 @asynccontextmanager
@@ -356,10 +370,12 @@ async def test_counting_over_time_is_a_job(
         assert bar_of(window, job) is None
         press_cancel(qtbot, window, job)
         await until(lambda: job.state is State.CANCELLED)
+        assert view.words == "Not counted over time. Counting was stopped."
+        assert view.counted_items == (0, True), "what was counted before is of another filter"
         gate.open()
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.show_filter(MetaFilter())
-        view.scan_limit = 10
+        view.scan.limit = 10
         view.refresh()
         await until(lambda: view.counted_items == (10, True))
         further = engine.hold("histogram", lambda req: req.scan_limit > 40)
@@ -375,6 +391,112 @@ async def test_counting_over_time_is_a_job(
         further.open()
 
 
+DATED = [
+    learning(
+        f"item {at}", tags=["old" if at < 3 else "new"], observed_at=Timestamp.parse(f"2026-06-0{at + 1}T12:00:00Z")
+    )
+    for at in range(8)
+]
+
+
+def banner_button(banner: Banner) -> QPushButton:
+    button = banner.findChild(QPushButton, "bannerActionButton")
+    assert button.isVisible()
+    return button
+
+
+async def test_bars_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        view = window.timeline
+        button, words = view.count_all_button, view.words
+        assert button.isHidden()
+        gate = engine.hold("histogram")
+        window.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting over time"))
+        await until(lambda: not view.jobs.is_busy)
+        assert (view.words, button.isHidden()) == (words, True), "the bars are still those of the filter"
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            press_cancel(qtbot, window, await job_called(window, until, "Counting over time"))
+            await until(lambda: not view.jobs.is_busy)
+            assert view.words == "Not counted over time. Counting was stopped."
+            assert view.scale is not None
+            assert sum(view.scale.counts) == 8
+            assert "barDim" in bar_tokens(view)
+            assert view.count_all_action.text() == button.text() == "Count again"
+            assert view.count_all_action.isEnabled()
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+            assert "stopped" not in view.words, "it is being counted"
+        gate.open()
+        await until(lambda: not view.jobs.is_busy)
+        assert sum(view.scale.counts) == 3
+        assert "barDim" not in bar_tokens(view)
+        assert button.isHidden()
+
+
+def bar_tokens(view: TimelineView) -> set[str]:
+    """The colours of a bar."""
+    image, x = view.grab().toImage(), view.bar_rect(0).center().x()
+    seen = {image.pixelColor(x, y).name() for y in range(image.height())}
+    return {token for token in ("bar", "barDim") if theme().color(token).name() in seen}
+
+
+async def test_counts_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        model, banner = window.facets.model, window.facets.banner
+        gate = engine.hold("explore_many")
+        window.facets.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting the facets"))
+        await until(lambda: not window.facets.jobs.is_busy)
+        assert not model.section(Facet.KIND).is_stale, "the counts are still those of the filter"
+        assert banner.sentence == ""
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            job = await job_called(window, until, "Counting the facets")
+            press_cancel(qtbot, window, job)
+            await until(lambda: not window.facets.jobs.is_busy)
+            assert model.section(Facet.KIND).is_stale
+            assert "counts of before" in model.facet_index(Facet.KIND).data(Qt.ItemDataRole.ToolTipRole)
+            assert not model.section(Facet.TAG).is_stale, "its own condition does not change its counts"
+            assert banner.sentence == "Counting stopped."
+            assert banner_button(banner).text() == "Count again"
+            qtbot.mouseClick(banner_button(banner), Qt.MouseButton.LeftButton)
+        gate.open()
+        await until(lambda: window.facets.counted_items == (8, False) and not window.facets.jobs.is_busy)
+        assert model.row_index(Facet.KIND, RowType.VALUE, "learning").data(CountRole) == "3"
+        assert not model.section(Facet.KIND).is_stale
+        assert banner.sentence == ""
+
+
+async def test_nodes_of_the_former_filter_are_said_to_be_that_when_counting_is_stopped(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, items=DATED) as (window, engine):
+        panel = window.namespaces
+        gate = engine.hold("namespaces")
+        panel.refresh()
+        press_cancel(qtbot, window, await job_called(window, until, "Counting the nodes"))
+        await until(lambda: not panel.jobs.is_busy)
+        assert not panel.model.is_stale, "the counts are still those of the filter"
+        window.go_to_filter(MetaFilter(tags_any=["old"]))
+        for _ in range(2):
+            press_cancel(qtbot, window, await job_called(window, until, "Counting the nodes"))
+            await until(lambda: not panel.jobs.is_busy)
+            assert panel.model.is_stale
+            assert panel.counted_items == (0, False)
+            assert panel.banner.sentence == "Counting stopped."
+            qtbot.mouseClick(banner_button(panel.banner), Qt.MouseButton.LeftButton)
+        gate.open()
+        await until(lambda: not panel.jobs.is_busy)
+        assert panel.counted_items == (3, False)
+        assert not panel.model.is_stale
+        assert panel.banner.sentence == ""
+
+
 async def test_a_time_line_that_was_never_counted_says_why(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,7 +508,7 @@ async def test_a_time_line_that_was_never_counted_says_why(
         await until(lambda: job.state is State.CANCELLED)
         assert window.timeline.words == "Not counted over time. Counting was stopped."
         gate.open()
-        window.refresh()
+        qtbot.mouseClick(window.timeline.count_all_button, Qt.MouseButton.LeftButton)
         await until(lambda: window.timeline.words == "No item has a date")
         await until(lambda: window.is_idle)
 
@@ -413,14 +535,11 @@ async def test_what_an_export_needs_to_know_is_a_job(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
         window.items.select_all()
-        first = engine.hold("list_preview")
+        gate = engine.hold("namespaces")  # what is in sandboxes is not among them, and that is said
         window.items.export_button.click()
-        window.export_selected_wanted.emit()
-        gate = engine.hold("explore")
         job = await job_called(window, until, "Preparing the export")
         press_cancel(qtbot, window, job)
         await until(lambda: job.state is State.CANCELLED)
-        first.open()
         gate.open()
 
 
@@ -578,7 +697,133 @@ async def test_the_test_of_a_connection_is_a_job(
         await until(lambda: dialog_of(ConnectDialog) is None)
 
 
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_a_test_of_a_connection_ends_with_its_dialog(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, stubborn: bool
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
+        slow = FakeEngine()
+        gate = slow.hold("health", stubborn=stubborn)
+        monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: slow)
+        path = tmp_path / "a.db"
+        path.write_bytes(b"")
+        window.connections_action.trigger()
+        await until(lambda: dialog_of(ConnectDialog) is not None)
+        dialog = dialog_of(ConnectDialog)
+        assert dialog is not None
+        qtbot.keyClicks(dialog.path_edit, str(path))
+        qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
+        job = await job_called(window, until, "Testing the connection")
+        await until(lambda: "Testing the connection" in window.jobs_button.text())
+        dialog.reject()
+        try:
+            await until(lambda: not window.job_list.running)
+            await until(lambda: not window.job_list._look.isActive())
+        finally:
+            gate.open()  # a stubborn one would hold up the end of the test too
+        assert job.state is State.CANCELLED
+        assert job not in window.job_list.jobs, "whoever closes the dialog wants no answer"
+        assert "Testing the connection" not in window.jobs_button.text()
+        assert not window.job_cancel_button.isVisible()
+        job.stop()  # a press that comes too late
+
+
+async def test_the_look_for_a_keyring_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = threading.Event(), threading.Event()
+
+    def is_available(keys: KeyStore) -> bool:
+        asked.set()
+        return answers.wait(10)
+
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
+        monkeypatch.setattr(KeyStore, "is_available", property(is_available))
+        try:
+            window.connections_action.trigger()
+            await until(asked.is_set)
+            job = await job_called(window, until, "Looking for the keyring")
+            job.stop()
+            await until(lambda: job.state is State.CANCELLED)
+        finally:
+            answers.set()
+        dialog = dialog_of(ConnectDialog)
+        assert dialog is not None
+        dialog.reject()
+        await until(lambda: dialog_of(ConnectDialog) is None)
+
+
+async def test_what_is_called_the_same_is_not_the_same(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "tr", lambda message, **values: "Reading")  # a language with one word for it all
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gates = [engine.hold("explore"), engine.hold("get_items")]
+        window.refresh()
+        await until(lambda: len(window.job_list.running) == 3)  # the count, the kinds of the rows, and the item
+        jobs = window.job_list.running
+        assert {job.title for job in jobs} == {"Reading"}
+        for at, job in enumerate(jobs):
+            job.stop()
+            await until(lambda job=job: job.state is State.CANCELLED)
+            assert window.job_list.running == jobs[at + 1 :]
+        for gate in gates:
+            gate.open()
+
+
+async def test_a_count_that_is_begun_again_ends_as_the_last_one_did(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gate = engine.hold("explore_many")
+        window.facets.refresh()
+        job = await job_called(window, until, "Counting the facets")
+        window.facets.refresh()
+        await until(lambda: gate.waiting == 1)
+        gate.open()
+        await until(lambda: job.state is not State.RUNNING)
+        assert job.state is State.DONE, "that the first was needless says nothing of the second"
+        assert job in window.job_list.jobs
+
+
+async def test_a_count_that_was_stopped_and_ends_late_is_not_the_next_one(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        gate = engine.hold("explore_many", stubborn=True)
+        window.facets.refresh()
+        first = await job_called(window, until, "Counting the facets")
+        press_cancel(qtbot, window, first)
+        window.facets.refresh()
+        await until(lambda: first.state is State.CANCELLED)
+        second = await job_called(window, until, "Counting the facets")
+        assert second is not first
+        await until(lambda: gate.waiting == 2)
+        gate.open()
+        await until(lambda: second.state is not State.RUNNING)
+        assert second.state is State.DONE
+        assert window.job_list.jobs[:2] == [second, first]
+
+
 # How far it is
+
+
+async def test_of_one_there_is_one(qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=1) as (window, engine):
+        gate = engine.hold("get_items")
+        window.items.select_all()
+        window.items.copy(CopyForm.JSON)
+        job = await job_called(window, until, "Copying items")
+        gate.open()
+        await until(lambda: job.state is State.DONE)
+        assert said(job) == "1 of 1 item"
+        alone = engine.hold("explore_many")
+        facets = window.facets
+        closed = next(facet for facet in facets.model.facets if facets.model.section(facet).page is None)
+        facets.tree.expand(facets.model.facet_index(closed))
+        job = await job_called(window, until, "Counting the facets")
+        await until(lambda: said(job) == "0 of 1 facet")
+        alone.open()
 
 
 async def test_facets_show_how_many_of_them_are_counted(
@@ -607,7 +852,7 @@ async def test_counting_everything_shows_a_number_that_stays_when_it_is_stopped(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
         for panel in (window.facets, window.namespaces):
-            panel.scan_limit = 10
+            panel.scan.limit = 10
             panel.refresh()
         await until(lambda: window.is_idle)
         further = engine.hold("explore_many", lambda reqs: reqs[0].scan_limit > 40)
@@ -679,6 +924,39 @@ async def test_an_export_shows_its_share(
         second.open()
         await until(lambda: job.state is State.DONE)
         assert said(job).startswith("450 items, ")
+
+
+async def test_an_export_reads_nothing_only_to_know_its_share(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Slow, "namespaces", MemoryEngine.namespaces)  # one that names no nodes: it would list all
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        before = len(engine.calls)
+        window.export_action.trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        all_of_it = {"explore", "explore_many", "list", "list_preview", "export"}
+        assert not all_of_it & {name for name, _ in engine.calls[before:]}
+        dialog = dialog_of(QFileDialog)
+        assert dialog is not None
+        dialog.reject()
+        await until(lambda: dialog_of(QFileDialog) is None)
+
+
+async def test_an_export_of_what_is_not_counted_yet_waits_for_no_count(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(qtbot, tmp_path, until, monkeypatch) as (window, engine):
+        counting = engine.hold("explore")
+        window.go_to_filter(MetaFilter(tags_any=["all"]))  # of these 450 the list has 200, and no total
+        await until(lambda: counting.waiting and not window.items.jobs.is_running("first"))
+        second = engine.hold("export", lambda req: req.cursor is not None)
+        await choose(qtbot, until, window.export_action, tmp_path / "out.jsonl")
+        job = await job_called(window, until, "Export to \u2068out.jsonl\u2069")
+        await until(lambda: said(job) == "200 items")
+        assert bar_of(window, job) is None
+        second.open()
+        await until(lambda: job.state is State.DONE)
+        counting.open()
 
 
 async def test_an_import_shows_its_share(
@@ -778,7 +1056,7 @@ async def test_closing_all_the_same_ends_what_was_begun(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=100) as (window, engine):
-        window.facets.scan_limit = 10
+        window.facets.scan.limit = 10
         window.facets.refresh()
         await until(lambda: window.is_idle)
         gate = engine.hold("explore_many")

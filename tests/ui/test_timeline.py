@@ -416,14 +416,18 @@ async def test_engine_that_cannot_or_does_not_answer_is_one_line(qtbot: QtBot, u
         bar = point(view, 5)
         assert named("bar") not in colors(view, bar.x()), "the old bars stay, and are seen to be old"
         assert named("barDim") in colors(view, bar.x())
+        assert view.count_all_button.text() == "Count again"
         engine.mend()
-        view.refresh()
+        qtbot.mouseClick(view.count_all_button, Qt.MouseButton.LeftButton)
         await until(lambda: view.words.endswith("by day"))
         assert named("bar") in colors(view, bar.x())
         engine.fail("histogram", Unsupported("no"))
         view.refresh()
         await until(lambda: view.words == "This engine does not count over time")
         assert view.scale is None
+        assert view.count_all_button.isHidden(), "it cannot tomorrow either"
+        assert not view.count_all_action.isEnabled()
+        assert view.count_all_action.toolTip() == "This engine does not count over time"
 
 
 async def test_search_is_said_not_to_be_counted(qtbot: QtBot, until: Until) -> None:

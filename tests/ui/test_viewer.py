@@ -866,6 +866,12 @@ async def test_loading_the_rest_can_be_stopped(qtbot: QtBot, until: Until) -> No
     await viewer.aclose()
 
 
+async def test_of_one_long_turn_none_is_whole_at_first(qtbot: QtBot, until: Until) -> None:
+    viewer = await opened(qtbot, until, talk(("user", "line of text\n" * 20_000)))
+    assert viewer.note_label.text() == "0 of 1 turn"
+    await viewer.aclose()
+
+
 @pytest.mark.limit_s(60)
 async def test_two_thousand_turns(qtbot: QtBot, until: Until) -> None:
     item = talk(*[("user" if at % 2 else "assistant", f"turn number {at}") for at in range(2_000)])

@@ -578,6 +578,10 @@ class ConnectDialog(QDialog):
         self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
 
+    def reject(self) -> None:
+        if not self.jobs.is_running("save"):  # a connection and its key are saved, or removed, together
+            super().reject()
+
     def stop_test(self) -> None:
         """Ask the engine no further; nothing is said of it then."""
         self.jobs.stop("test")

@@ -48,6 +48,7 @@ class FacetModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._sections = {facet: Section(facet) for facet in WORDS}
+        self._filter = MetaFilter()
         self._by_id = list(WORDS)  # the rows below a head know it by its place here, wherever it stands
         self._ids = {facet: at + 1 for at, facet in enumerate(self._by_id)}
         self._arrangement = list(WORDS)
@@ -215,7 +216,9 @@ class FacetModel(QAbstractItemModel):
 
     def show_filter(self, filter: MetaFilter, held: Collection[Facet] = ()) -> None:
         """Mark what `filter` asks for, at once; the counts follow. See `show_pages` for `held`."""
+        self._filter = filter
         for facet, section in self._sections.items():
+            section.is_of_other = section.page is not None and section.filter != facet.without(filter)
             chosen, condition = chosen_values(facet, filter), has_condition(facet, filter)
             if (chosen, condition) == (section.chosen, section.has_condition):
                 continue
@@ -237,7 +240,8 @@ class FacetModel(QAbstractItemModel):
             section = self._sections[facet]
             section.take(page, (counted or {}).get(facet, {}))
             section.error = None
-            section.is_counting = section.is_stale = False
+            section.filter = facet.without(self._filter)
+            section.is_counting = section.is_old = section.is_of_other = False
             self._arrange(facet, facet in held)
             self._head_changed(facet)
 
@@ -245,14 +249,14 @@ class FacetModel(QAbstractItemModel):
         """Say at the heads what could not be counted; the counts of before stay, marked stale."""
         for facet, error in errors.items():
             section = self.section(facet)
-            section.error, section.is_counting, section.is_stale = error, False, True
+            section.error, section.is_counting, section.is_old = error, False, True
             self._section_changed(facet)
 
     def set_stale(self, facets: Iterable[Facet]) -> None:
         """They could not be counted: the counts of before stay, marked stale. Why is not said at each head."""
         for facet in facets:
             section = self.section(facet)
-            section.is_counting, section.is_stale = False, True
+            section.is_counting, section.is_old = False, True
             self._section_changed(facet)
 
     def set_counting(self, facets: Iterable[Facet]) -> None:
@@ -260,15 +264,16 @@ class FacetModel(QAbstractItemModel):
         for facet in facets:
             section = self.section(facet)
             if not section.is_counting:
-                section.is_counting = section.is_stale = True
+                section.is_counting = True
                 self._section_changed(facet)
 
     def end_counting(self) -> None:
-        """Nothing is being counted any more."""
+        """Nothing is being counted any more: counts under another filter are not followed by newer ones."""
         for facet, section in self._sections.items():
-            if section.is_counting:
-                section.is_counting = False
-                section.is_stale = section.error is not None
+            before = section.is_stale
+            section.is_counting = False
+            section.is_old = section.is_old or section.is_of_other
+            if section.is_stale != before:
                 self._section_changed(facet)
 
     def set_order(self, order: Order, facets: Iterable[Facet]) -> None:
@@ -608,7 +613,7 @@ class FacetModel(QAbstractItemModel):
         if page.truncated:
             said = counted(total, "value", is_least=True)
         elif (is_open or section.find) and seen < total and not (section.is_tree and not section.find):
-            said = tr("{n} of {total} values", n=number(seen), total=number(total))
+            said = tr_n("{n} of {total} value", "{n} of {total} values", total, n=number(seen), total=number(total))
         elif total == 0:
             said = tr("no values")
         else:

@@ -225,7 +225,12 @@ class Section:
     find: str = ""
     error: Exception | None = None
     is_counting: bool = False
-    is_stale: bool = False
+    is_old: bool = False
+    """Newer counts were asked for and did not come."""
+    filter: MetaFilter | None = None
+    """What the page was counted under."""
+    is_of_other: bool = False
+    """The filter is another one since. Not seen at once: mostly the counts follow in no time."""
     rows: list[Row] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     """Each value's count, the chosen ones included."""
@@ -254,9 +259,20 @@ class Section:
         """Hold no count, and show no more than in the beginning; how it is shown stays."""
         self.take(None, {})
         self.error = None
-        self.is_counting = self.is_stale = self.shows_all = False
+        self.filter = None
+        self.is_counting = self.is_old = self.is_of_other = self.shows_all = False
         self.fetched, self.find = self.fetched_first, ""
         self.opened, self.grown, self.tree, self.tree_counts = {}, set(), None, {}
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the counts are seen to be those of before."""
+        return self.is_counting or self.is_old
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there are no counts of what was asked last, and nothing says why."""
+        return self.error is None and (self.page is None or self.is_old)
 
     @property
     def fetched_first(self) -> int:
@@ -284,7 +300,7 @@ class Section:
 
     def dead_values(self) -> list[str]:
         """The chosen values that no item has under the other conditions."""
-        if self.page is None or self.is_stale:
+        if self.page is None or self.is_stale or self.is_of_other:
             return []
         return [row.value for row in self.rows if row.type is RowType.VALUE and row.is_chosen and self.is_dead(row)]
 

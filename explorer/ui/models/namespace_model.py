@@ -276,7 +276,7 @@ class NamespaceModel(QAbstractItemModel):
         if self._is_counted:
             lines.append(self._counts_in_words(node))
             if self._is_stale:
-                lines.append(tr("These are the counts of before: the newer ones could not be read."))
+                lines.append(tr("These are the counts of before."))
             if self._is_truncated:
                 lines.append(
                     tr(

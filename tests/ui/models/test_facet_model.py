@@ -235,8 +235,13 @@ def test_a_head_says_what_is_looked_for():
     model = many(61)
     model.set_find(Facet.TAG, "0001")
     assert model.summary(Facet.TAG) == "11 of 61 values, finding “\u20680001\u2069”"
+    model.show_pages({Facet.TAG: page_of(Facet.TAG, {"9": 3})})
+    assert model.summary(Facet.TAG) == "0 of 1 value, finding “\u20680001\u2069”"
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3})})
     assert model.summary(Facet.TAG) == "1 value, finding “\u20680001\u2069”"
+    model.set_find(Facet.TAG, "7")
+    assert model.summary(Facet.TAG) == "0 of 1 value, finding “\u20687\u2069”"
+    model.set_find(Facet.TAG, "0001")
     model.show_pages({Facet.TAG: page_of(Facet.TAG, {"0001": 3}, more=4, truncated=True)})
     assert model.summary(Facet.TAG) == "5+ values, finding “\u20680001\u2069”"
     model.set_find(Facet.TAG, "")
@@ -259,6 +264,20 @@ def test_counts_of_before_are_said_to_be_that():
     assert model.section(Facet.TAG).is_stale
     assert "These are the counts of before." in tip_of(model.facet_index(Facet.TAG))
     assert model.summary(Facet.URL) == ""
+
+
+def test_counts_under_another_filter_are_of_before_once_nothing_is_counted_any_more():
+    model = FacetModel()
+    model.show_pages({Facet.TAG: TAGS, Facet.AGENT: page_of(Facet.AGENT, {"writer": 1})})
+    model.show_filter(MetaFilter(agent_id="writer"))
+    assert not model.section(Facet.TAG).is_stale, "the new ones mostly come in no time"
+    model.set_counting([Facet.TAG, Facet.AGENT])
+    model.end_counting()
+    assert model.section(Facet.TAG).is_stale
+    assert not model.section(Facet.AGENT).is_stale
+    model.show_pages({Facet.TAG: TAGS})
+    model.end_counting()
+    assert not model.section(Facet.TAG).is_stale
 
 
 def test_find_text_itself_can_be_the_value_where_not_all_are_held():
