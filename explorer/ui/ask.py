@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QMessageBox, QWidget
@@ -29,10 +30,17 @@ async def ask(dialog: QDialog) -> bool:
         dialog.deleteLater()
 
 
-async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str | None = None) -> bool:
+async def confirm(
+    parent: QWidget,
+    title: str,
+    sentence: str,
+    yes: str,
+    no: str | None = None,
+    opened: Callable[[QMessageBox], object] | None = None,
+) -> bool:
     """Whether the person pressed `yes`; `no`, else "Cancel", is the default.
 
-    Both texts are drawn as they are, never as markup.
+    Both texts are drawn as they are, never as markup. `opened` is given the box, to change or reject it meanwhile.
     """
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Question)
@@ -44,5 +52,7 @@ async def confirm(parent: QWidget, title: str, sentence: str, yes: str, no: str 
     refuse = box.addButton(no or tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(refuse)
     box.setEscapeButton(refuse)
+    if opened is not None:
+        opened(box)
     await ask(box)  # its code depends on the buttons' roles; which one was pressed does not
     return box.clickedButton() is accepted

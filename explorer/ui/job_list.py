@@ -22,6 +22,8 @@ from explorer.ui.text import counted, number
 APPEARS_S = 0.5
 """A read that takes longer is a job; a shorter one is not worth a word."""
 KEPT_MOST = 100
+END_LIMIT_S = 3.0
+"""So long what was cancelled is waited for; then it is left behind: not every engine gives way."""
 Progress = tuple[str, float | None]
 """How far something is: in words, and as the share that is done (0 to 1), None where that is not known."""
 _LOOK_MS = 100
@@ -54,7 +56,7 @@ class Job:
         self.words = ""
         self.details = ""
         self.retry: Callable[[], object] | None = None
-        self.is_stopped = False  # by a person
+        self.stopped_s: float | None = None  # when a person first wanted its end, of the monotonic clock
         self.began_at = datetime.now(UTC)
         self._began_s = time.monotonic()
         self._ended_s: float | None = None
@@ -64,10 +66,16 @@ class Job:
         """How long it has been running, or ran."""
         return (time.monotonic() if self._ended_s is None else self._ended_s) - self._began_s
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a person wanted its end."""
+        return self.stopped_s is not None
+
     def stop(self) -> None:
-        """Cancel it, where that is possible; once."""
-        if self.cancel is not None and not self.is_stopped:
-            self.is_stopped = True
+        """Cancel it, where that is possible; once more where the first time did not end it."""
+        if self.state is State.RUNNING and self.stopped_s is None:
+            self.stopped_s = time.monotonic()
+        if self.cancel is not None:
             self.cancel()
 
 
@@ -106,7 +114,7 @@ class JobList(QObject):
         super().__init__(parent)
         self._jobs: list[Job] = []
         self._reads: dict[Read, _Watched] = {}
-        self._ended = asyncio.Event()
+        self._moved = asyncio.Event()  # one began or ended
         self._look = QTimer(self)
         self._look.setInterval(_LOOK_MS)
         self._look.timeout.connect(self._on_look_timeout)
@@ -124,8 +132,13 @@ class JobList(QObject):
 
     @property
     def holding(self) -> list[Job]:
-        """Those that run and must not be lost unasked."""
-        return [job for job in self.running if job.holds_window]
+        """Those that run and must not be lost unasked; not those whose end is wanted already."""
+        return [job for job in self.running if job.holds_window and not job.is_stopped]
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether anything runs that must not be lost unasked, be it a job or too young to be one."""
+        return bool(self.holding) or self._is_one_young
 
     def begin(self, title: str, cancel: Callable[[], object] | None = None, *, holds_window: bool = True) -> Job:
         """A new job. Its owner tells how far it is by `step`, and must `end` it."""
@@ -154,16 +167,36 @@ class JobList(QObject):
             self._jobs.remove(old)
         if not self.running:
             self._tick.stop()
-        self._ended.set()
+        self._moved.set()
         self.changed.emit()
 
+    async def settle(self) -> None:
+        """Wait until what must not be lost unasked, and was begun just now, has either ended or is a job."""
+        while self._is_one_young:
+            self._moved.clear()
+            await self._moved.wait()
+
     async def end_holding(self) -> None:
-        """Cancel what must not be lost unasked, once it was asked, and wait until each has ended."""
+        """Cancel what must not be lost unasked, once it was asked, and wait until each has ended.
+
+        What does not end in `END_LIMIT_S` after its end was first wanted is left behind: it holds nothing up.
+        """
         for job in self.holding:
             job.stop()
-        while self.holding:
-            self._ended.clear()
-            await self._ended.wait()
+        while (left_s := self._ending_s()) > 0:
+            self._moved.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._moved.wait()
+
+    def _ending_s(self) -> float:
+        """How long to wait yet for those whose end is wanted."""
+        stopped = [job.stopped_s for job in self.running if job.holds_window and job.stopped_s is not None]
+        return max(stopped) + END_LIMIT_S - time.monotonic() if stopped else 0.0
+
+    @property
+    def _is_one_young(self) -> bool:
+        return any(one.job is None and one.read.holds_window for one in self._reads.values())
 
     def clear_finished(self) -> None:
         """Forget what has ended."""
@@ -235,6 +268,7 @@ class JobList(QObject):
     def _add(self, job: Job) -> Job:
         self._jobs.insert(0, job)
         self._tick.start()
+        self._moved.set()
         self.changed.emit()
         return job
 
@@ -256,6 +290,7 @@ class JobList(QObject):
 
     def _end_watched(self, watched: _Watched) -> None:
         job, error = watched.job, watched.error
+        self._moved.set()
         if job is None:
             return
         if error is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from explorer.contract import EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
@@ -31,7 +31,7 @@ from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
 from explorer.ui.i18n import tr, tr_n
-from explorer.ui.job_list import Read
+from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
@@ -70,6 +70,7 @@ class Program:
         self.transfers = Transfers(window)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
+        self._question: QMessageBox | None = None  # about jobs that run
         window.connection_chosen.connect(self._on_window_connection_chosen)
         window.open_action.triggered.connect(self._on_open_action_triggered)
         window.connections_action.triggered.connect(self._on_connections_action_triggered)
@@ -156,24 +157,25 @@ class Program:
 
         The view stays where `opened` is what is open already, opened in another way.
         """
-        if not await self._may_end_jobs(tr("Cancel jobs and open"), tr("Cancel")):
-            return False
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
         # Translators: the title of a job: a file, or a connection, is being opened.
         opening = tr("Open {name}", name=text.isolate(text.shown(opened.name, 60)))
         try:
             with self.window.job_list.if_slow(Read(opening, partial(self.jobs.cancel, "open"))):
                 health = await engine.health()
+            old = self.window.engine
+            is_shown = health.is_serving or old is None
+            # Only now: nothing is to be cancelled for what cannot be opened, nor begin between question and answer.
+            may_show = is_shown and await self._may_end_jobs(tr("Cancel jobs and open"), tr("Cancel"))
         except BaseException:  # cancelled too: by the next choice, or by the end
             await self._close_engine(engine)
             raise
-        old = self.window.engine
-        if not health.is_serving and old is not None:
-            await engine.aclose()
+        if not may_show:
+            await self._close_engine(engine)
             self._show_choices()
-            self._say_down(opened, health)
+            if not is_shown:
+                self._say_down(opened, health)
             return False
-        self.transfers.memory_path = opened.settings.path
         keeps_view = self._opened is not None and self._opened.key == opened.key
         self._opened = opened
         self.window.show_engine(
@@ -184,6 +186,7 @@ class Program:
             keeps_view=keeps_view,
             key=opened.key,
         )
+        self.transfers.leave(opened.settings.path)
         self._show_choices()
         if not health.is_serving:
             self._say_down(opened, health)
@@ -323,27 +326,57 @@ class Program:
     # The end
 
     def _on_window_close_wanted(self) -> None:
-        self.jobs.start("close", self.may_close(), self._on_may_close)
+        if not self.jobs.is_running("close"):  # else it is asked, or waited for, already
+            self.jobs.start("close", self.may_close(), self._on_may_close)
 
     async def may_close(self) -> bool:
         """Whether no job runs any more in this window; asks before it cancels those that do."""
         return await self._may_end_jobs(tr("Cancel jobs and close"), tr("Keep open"))
 
     async def _may_end_jobs(self, yes: str, no: str) -> bool:
+        """Whether nothing runs any more that must not be lost unasked, or the person wants its end, which is begun."""
         jobs = self.window.job_list
-        titles = [job.title for job in jobs.holding]
-        n = len(titles)
-        left = tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file.")
-        if titles and not await confirm(
-            self.window,
-            tr_n("{n} job is running", "{n} jobs are running", n, n=text.number(n)),
-            "\n".join([*_told(titles), "", left]),
-            yes,
-            no,
-        ):
-            return False
-        await jobs.end_holding()
-        return True
+        while True:
+            await jobs.settle()
+            if jobs.holding and not await self._is_end_wanted(yes, no):
+                return False
+            await jobs.end_holding()
+            if not jobs.is_holding:  # nothing was begun meanwhile
+                return True
+
+    async def _is_end_wanted(self, yes: str, no: str) -> bool:
+        """Whether the person says `yes` to the end of what runs, or it ended by itself, and the question with it.
+
+        There is one question at a time: a newer one answers the one before with no.
+        """
+        jobs = self.window.job_list
+        box: QMessageBox | None = None
+        is_needless = False
+
+        def on_opened(opened: QMessageBox) -> None:
+            nonlocal box
+            if self._question is not None:
+                self._question.reject()
+            self._question = box = opened
+
+        def on_changed() -> None:
+            nonlocal is_needless
+            if box is None or self._question is not box:  # answered
+                return
+            if not jobs.holding:
+                is_needless = True
+                box.reject()
+            elif (said := _about(jobs.holding)) != (box.text(), box.informativeText()):
+                box.setText(said[0])
+                box.setInformativeText(said[1])
+
+        jobs.changed.connect(on_changed)
+        try:
+            return await confirm(self.window, *_about(jobs.holding), yes, no, on_opened) or is_needless
+        finally:
+            jobs.changed.disconnect(on_changed)
+            if self._question is box:
+                self._question = None
 
     def _on_may_close(self, may_close: bool) -> None:
         if may_close:
@@ -356,6 +389,14 @@ class Program:
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)
+
+
+def _about(jobs: list[Job]) -> tuple[str, str]:
+    """How many jobs run, and which, and what becomes of them when they are ended."""
+    left = tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file.")
+    n = len(jobs)
+    how_many = tr_n("{n} job is running", "{n} jobs are running", n, n=text.number(n))
+    return how_many, "\n".join([*_told([job.title for job in jobs]), "", left])
 
 
 def _told(titles: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,26 @@ class Transfers:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._folder = str(Path.home())
         self._lanes = itertools.count(1)
+        self._unbegun: set[str] = set()  # lanes that are being prepared, or wait for their file
         self.jobs = Jobs(window)
         window.import_wanted.connect(self._on_window_import_wanted)
         window.export_wanted.connect(self._on_window_export_wanted)
         window.export_selected_wanted.connect(self._on_window_export_selected_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.ended.connect(lambda lane, _: self._unbegun.discard(lane))
+
+    def leave(self, memory_path: str | None) -> None:
+        """Another engine is open, on the file of this path: what waits for its file was for the one before."""
+        self.memory_path = memory_path
+        if self._unbegun:
+            for lane in self._unbegun:
+                self.jobs.cancel(lane)
+            self.window.error_banner.show_note(
+                tr(
+                    "A memory was opened meanwhile: the import or export for which a file was being chosen "
+                    "was cancelled."
+                )
+            )
 
     async def aclose(self) -> None:
         await self.jobs.aclose()
@@ -60,6 +75,7 @@ class Transfers:
     def _start(self, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         """Run `work` in a lane of its own, whose name it is given."""
         lane = f"transfer {next(self._lanes)}"
+        self._unbegun.add(lane)
         self.jobs.start(lane, work(lane), lambda _: None)
 
     def _on_window_import_wanted(self) -> None:
@@ -112,6 +128,7 @@ class Transfers:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Import {file}", file=name), lambda: self.jobs.cancel(lane))
+        self._unbegun.discard(lane)
         retry = partial(self._start, lambda lane: self._import(lane, engine, path))
         bad: list[BadLine] = []
         done = ImportProgress()
@@ -166,8 +183,19 @@ class Transfers:
 
         return again
 
+    @contextlib.contextmanager
+    def _preparing(self, lane: str, progress: Callable[[], Progress] = lambda: ("", None)) -> Iterator[None]:
+        cancel = partial(self.jobs.cancel, lane)
+        preparing = Read(tr("Preparing the export"), cancel, progress, holds_window=True)
+        try:
+            with self.window.job_list.if_slow(preparing):
+                yield
+        except BaseException:
+            self._unbegun.discard(lane)  # at once: who cancelled it need not be told
+            raise
+
     async def _export(self, lane: str, engine: MemoryEngine, filter: MetaFilter, total: int | None) -> None:
-        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane))):
+        with self._preparing(lane):
             left_out = sum(count for _, count in await sandbox_roots(engine, filter))
         path = await self._choose_target(tr("Export what the filter admits to a JSON Lines file"))
         if path is not None:
@@ -182,7 +210,7 @@ class Transfers:
         def found() -> Progress:
             return items_done(len(ids), None if selected.is_least else selected.n)
 
-        with self.window.job_list.if_slow(Read(tr("Preparing the export"), lambda: self.jobs.cancel(lane), found)):
+        with self._preparing(lane, found):
             async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
                 async for hits in batches:
                     ids += [hit.id for hit in hits]
@@ -229,6 +257,7 @@ class Transfers:
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
+        self._unbegun.discard(lane)
         again = self._if_open(
             engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out))
         )

@@ -84,16 +84,22 @@ class Windows(QObject):
         program.window.close_for_good()
 
     def _on_window_quit_wanted(self) -> None:
-        self.jobs.start("quit", self._may_quit(), self._on_may_quit)
+        if not self.jobs.is_running("quit"):  # else it is asked, or waited for, already
+            self.jobs.start("quit", self._may_quit(), self._on_may_quit)
 
     async def _may_quit(self) -> bool:
-        """All are asked before one is closed."""
-        for program in list(self.programs):
-            if program.window.job_list.holding:
-                program.window.raise_()
-                program.window.activateWindow()
-            if not await program.may_close():
-                return False
+        """All are asked before one is closed; again those in which something was begun while others were asked."""
+        asked = list(self.programs)
+        while asked:
+            for program in asked:
+                if program not in self.programs:  # closed meanwhile
+                    continue
+                if program.window.job_list.holding:
+                    program.window.raise_()
+                    program.window.activateWindow()
+                if not await program.may_close():
+                    return False
+            asked = [program for program in self.programs if program.window.job_list.is_holding]
         return True
 
     def _on_may_quit(self, may_quit: bool) -> None:

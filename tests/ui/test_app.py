@@ -17,16 +17,17 @@ from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ItemKind, MetaFilter, dump_item
+from explorer.contract import EngineHealth, ItemKind, MetaFilter, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
 from explorer.ui import text
 from explorer.ui.app import Program
+from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
 from tests.conftest import Until
-from tests.fakes import learning
+from tests.fakes import Gate, learning
 
 T = TypeVar("T", bound=QDialog)
 
@@ -326,6 +327,81 @@ async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_pa
         program.window.job_cancel_button.click()
         await until(lambda: is_idle(program), 10)
         assert program.window.error_banner.sentence == "", "what was cancelled is no failure"
+
+
+class SlowToOpen(SqliteEngine):
+    """One whose first answer waits at a gate."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), embedder=None)
+        self.gate = Gate()
+        self.is_closed = False
+
+    async def health(self) -> EngineHealth:
+        await self.gate.wait()
+        return await super().health()
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("answer", ["Cancel", "Cancel jobs and open"])
+async def test_an_import_begun_while_another_memory_opens_is_not_cut_off_unasked(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    path, other = await memory(tmp_path / "a.db", "one"), await memory(tmp_path / "b.db", "two", "three")
+    lines = tmp_path / "items.jsonl"
+    lines.write_text("".join(dump_item(learning(f"number {at}")) + "\n" for at in range(20_000)))
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        slow = SlowToOpen(other)
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: slow)
+        program.window.connection_chosen.emit(f"file:{other}")
+        await until(lambda: slow.gate.waiting == 1)
+        await choose(qtbot, until, program.window.import_action, lines)
+        await until(lambda: program.window.job_list.holding)
+        job = program.window.job_list.holding[0]
+        slow.gate.open()
+        await until(lambda: dialog_of(QMessageBox) is not None)
+        box = dialog_of(QMessageBox)
+        assert box is not None
+        assert job.state is State.RUNNING
+        next(button for button in box.buttons() if button.text() == answer).click()
+        await until(lambda: not program.jobs.is_busy)
+        if answer == "Cancel":
+            assert program.window.windowTitle().startswith("a.db")
+            assert program.window.connection_box.currentText().startswith("a.db")
+            assert slow.is_closed
+            assert job.state is State.RUNNING, "the import goes on where it was begun"
+            program.window.job_cancel_button.click()
+        else:
+            assert program.window.windowTitle().startswith("b.db")
+        await until(lambda: is_idle(program), 10)
+        assert job.state is State.CANCELLED
+
+
+@pytest.mark.parametrize("does_export", [False, True])
+async def test_what_waits_for_its_file_while_another_memory_opens_is_cancelled_and_said(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, does_export: bool
+) -> None:
+    path, other = await memory(tmp_path / "a.db", "one"), await memory(tmp_path / "b.db", "two", "three")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        slow = SlowToOpen(other)
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: slow)
+        program.window.connection_chosen.emit(f"file:{other}")
+        await until(lambda: slow.gate.waiting == 1)
+        (program.window.export_action if does_export else program.window.import_action).trigger()
+        await until(lambda: dialog_of(QFileDialog) is not None)
+        slow.gate.open()
+        await until(lambda: is_idle(program) and rows(program) == 2)
+        await until(lambda: dialog_of(QFileDialog) is None)
+        assert program.window.error_banner.sentence == (
+            "A memory was opened meanwhile: the import or export for which a file was being chosen was cancelled."
+        )
 
 
 async def test_an_export_never_replaces_the_open_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -87,6 +87,11 @@ def only_job(program: Program) -> Job:
     return jobs[0]
 
 
+def only_of(program: Program, title: str) -> Job:
+    (job,) = [job for job in program.window.job_list.jobs if job.title.startswith(title)]
+    return job
+
+
 async def test_an_import_that_was_cancelled_is_kept_and_can_be_tried_again(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -228,6 +233,167 @@ async def test_closing_asks_while_a_job_runs(qtbot: QtBot, tmp_path: Path, until
         press(box, "Cancel jobs and close")
         await until(program.closing.is_set)
         assert only_job(program).state is State.CANCELLED
+
+
+async def test_a_question_goes_with_what_it_asks_about(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        gate = engine.hold("store_many")
+        await choose(qtbot, until, program.window.import_action, lines_of(tmp_path, "one"))
+        await until(lambda: gate.waiting == 1)
+        other = program.window.job_list.begin("another")
+        program.window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        assert box.text() == "2 jobs are running"
+        assert box.informativeText().startswith("another\nImport")
+        program.window.job_list.end(other, State.DONE, "Done.")
+        assert question() is box
+        assert box.text() == "1 job is running"
+        assert box.informativeText().startswith("Import")
+        gate.open()
+        await until(program.closing.is_set)
+        assert question() is None
+        assert only_of(program, "Import").state is State.DONE, "it was not cut off"
+
+
+async def test_there_is_one_question_at_a_time(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working(qtbot, tmp_path, until) as (program, before):
+        job = program.window.job_list.begin("a job")
+
+        def questions() -> list[set[str]]:
+            boxes = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox) and one.isVisible()]
+            return [{button.text() for button in box.buttons()} for box in boxes]
+
+        to_open, to_close = {"Cancel jobs and open", "Cancel"}, {"Cancel jobs and close", "Keep open"}
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: FakeEngine())
+        program.window.connection_chosen.emit("file:/other.db")
+        await until(lambda: questions() == [to_open])
+        program.window.close()
+        await until(lambda: questions() == [to_close])
+        await until(lambda: not program.jobs.is_running("open"))
+        assert program.window.engine is before, "the first question is answered with no"
+        box = question()
+        assert box is not None
+        program.window.close()
+        await asyncio.sleep(0)
+        assert questions() == [to_close]
+        assert question() is box, "it is asked already"
+        press(box, "Keep open")
+        await until(lambda: not program.jobs.is_busy)
+        assert questions() == []
+        assert not program.closing.is_set()
+        program.window.job_list.end(job, State.DONE, "Done.")
+        assert not program.closing.is_set(), "that it was kept open holds"
+
+
+async def test_what_does_not_give_way_keeps_no_window_open(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "END_LIMIT_S", 0.05)
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        gate = engine.hold("store_many", stubborn=True)
+        await choose(qtbot, until, program.window.import_action, lines_of(tmp_path, "one"))
+        await until(lambda: gate.waiting == 1)
+        other = FakeEngine()
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: other)
+        program.window.connection_chosen.emit("file:/other.db")
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Cancel jobs and open")
+        await until(lambda: program.window.engine is other)
+        assert gate.waiting == 1, "it was left behind"
+        assert only_of(program, "Import").state is State.RUNNING
+
+        program.window.close()
+        await until(program.closing.is_set)
+        assert question() is None, "its end was wanted already"
+        gate.open()
+        await until(lambda: not program.transfers.jobs.is_busy)
+
+
+async def test_a_window_closes_over_what_does_not_give_way(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "END_LIMIT_S", 0.05)
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        gate = engine.hold("store_many", stubborn=True)
+        await choose(qtbot, until, program.window.import_action, lines_of(tmp_path, "one"))
+        await until(lambda: gate.waiting == 1)
+        program.window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Cancel jobs and close")
+        await until(program.closing.is_set)
+        assert gate.waiting == 1
+        gate.open()
+        await until(lambda: not program.transfers.jobs.is_busy)
+
+
+async def test_what_did_not_give_way_can_be_cancelled_again(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with working(qtbot, tmp_path, until) as (program, _):
+        told: list[str] = []
+        job = program.window.job_list.begin("a job", lambda: told.append("cancel"))
+        for _ in range(2):
+            await until(lambda: program.window.job_cancel_button.isVisible())
+            qtbot.mouseClick(program.window.job_cancel_button, Qt.MouseButton.LeftButton)
+        assert told == ["cancel", "cancel"]
+        program.window.job_list.end(job, State.CANCELLED, "Cancelled.")
+
+
+async def test_an_export_that_is_prepared_is_not_cut_off_unasked(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.1)
+    async with working(qtbot, tmp_path, until) as (program, engine):
+        window = program.window
+        gate = engine.hold("namespaces")
+        window.export_action.trigger()
+        await until(lambda: gate.waiting == 1)
+        window.close()  # at once: it is no job yet
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        assert box.informativeText().startswith("Preparing the export\n")
+        press(box, "Keep open")
+        await until(lambda: not program.jobs.is_busy)
+        assert program.transfers.jobs.is_busy
+        window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Keep open")
+        await until(lambda: not program.jobs.is_busy)
+        other = FakeEngine()
+        monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: other)
+        window.connection_chosen.emit("file:/other.db")
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Cancel jobs and open")
+        await until(lambda: window.engine is other)
+        await until(lambda: not program.transfers.jobs.is_busy)
+        assert window.error_banner.sentence == "", "who cancelled it knows"
+        gate.open()
+
+
+async def test_what_cannot_be_cancelled_is_asked_about_once(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "END_LIMIT_S", 0.05)
+    async with working(qtbot, tmp_path, until) as (program, _):
+        job = program.window.job_list.begin("a job")
+        program.window.close()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        press(box, "Cancel jobs and close")
+        await until(program.closing.is_set)
+        program.window.job_list.end(job, State.DONE, "Done.")
 
 
 async def test_a_slow_read_becomes_a_job(

@@ -142,6 +142,41 @@ async def test_quitting_asks_each_window_that_has_a_job(tmp_path: Path, until: U
         assert job.state is State.CANCELLED
 
 
+async def test_quitting_asks_again_where_something_was_begun_meanwhile(tmp_path: Path, until: Until) -> None:
+    async with started(tmp_path, until, "one") as (windows, first):
+        first.window.new_window_action.trigger()
+        second = windows.programs[1]
+        await until(lambda: is_idle(windows) and second.window.engine is not None)
+        second.window.job_list.begin("Import")
+        first.window.quit_action.trigger()
+        await until(lambda: question() is not None)
+        first_list = first.window.job_list
+        late = first_list.begin("Export", lambda: first_list.end(late, State.CANCELLED, "Cancelled."))
+        second.window.job_list.end(second.window.job_list.jobs[0], State.DONE, "Done.")
+        await until(lambda: (box := question()) is not None and box.informativeText().startswith("Export"))
+        assert late.state is State.RUNNING
+        press("Cancel jobs and close")
+        await until(windows.ended.is_set)
+        assert late.state is State.CANCELLED
+
+
+async def test_closing_and_quitting_ask_once(tmp_path: Path, until: Until) -> None:
+    async with started(tmp_path, until, "one") as (windows, first):
+        job = first.window.job_list.begin("Import")
+
+        def questions() -> int:
+            return sum(isinstance(one, QMessageBox) and one.isVisible() for one in QApplication.topLevelWidgets())
+
+        first.window.close()
+        await until(lambda: questions() == 1)
+        first.window.quit_action.trigger()
+        await until(lambda: not first.jobs.is_running("close"))
+        await until(lambda: questions() == 1)
+        first.window.job_list.end(job, State.DONE, "Done.")
+        await until(windows.ended.is_set)
+        assert questions() == 0
+
+
 async def test_the_window_is_left_and_found_again(tmp_path: Path, until: Until) -> None:
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     async with started(tmp_path, until, "one", settings=settings) as (_, first):
