@@ -178,7 +178,7 @@ class FacetPanel(QWidget):
         self._shown_filled: tuple[list[Facet], set[Facet]] | None = None  # of what that menu was made last
 
         self.model = FacetModel(self)
-        self.head = PaneHead(tr("Facets"), tr("counted under the filter"))
+        self.head = PaneHead(tr("Facets"), tr("counted under the filter"), tr("under the filter"))
         self.head.add(self._make_sort_button())
         self.head.add(self._make_more_button())
 

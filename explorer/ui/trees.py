@@ -92,9 +92,10 @@ class PaneHead(QFrame):
     It can also be a dock's title bar, which asks the size hint and not the fixed height.
     """
 
-    def __init__(self, title: str, aside: str = "", parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, aside: str = "", short: str = "", parent: QWidget | None = None) -> None:
+        """`short`: the aside where there is little room."""
         super().__init__(parent)
-        self._usual = aside
+        self._usual = aside, short
         self.setProperty("surface", "panelHead")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
@@ -124,7 +125,7 @@ class PaneHead(QFrame):
         if active:
             self.aside.say(tr(NOT_SEARCHED), tr(NOT_SEARCHED_SHORT), "caution")
         else:
-            self.aside.say(self._usual, "", "text3")
+            self.aside.say(*self._usual, "text3")
         self.warning.setVisible(active)
         for part in (self, self.warning, self.aside):
             part.setToolTip(tr(NOT_SEARCHED_TIP) if active else "")

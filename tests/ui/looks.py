@@ -28,6 +28,7 @@ from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.main_window import MainWindow
 from explorer.ui.shortcuts import areas
+from explorer.ui.trees import Aside
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from explorer.ui.views import SavedView
 
@@ -71,6 +72,8 @@ def _need(widget: QWidget) -> tuple[str, QSize]:
     """The words of a widget, and the room they take; no words where it has none, or shortens them on purpose."""
     line = widget.fontMetrics().height()
     is_shortened = widget.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Ignored and bool(widget.toolTip())
+    if isinstance(widget, Aside):
+        return widget.text(), QSize(0 if widget.words_seen else widget.sizeHint().width(), line)
     if isinstance(widget, QLabel) and widget.wordWrap():
         return widget.text(), QSize(0, widget.heightForWidth(widget.width()))
     if isinstance(widget, QLabel):
