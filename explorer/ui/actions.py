@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QComboBox, QDialog, QMenu, QWidget
 
 from explorer.ui.i18n import tr
+from explorer.ui.text import named
 
 
 def allow(action: QAction, why_not: str) -> None:
@@ -108,8 +109,7 @@ def _of_menu(menu: QMenu, title: str) -> Iterator[tuple[QAction, str]]:
 
 def under(title: str, words: str) -> str:
     """What something of a menu, or of a panel, is called where it stands alone; either may be empty."""
-    # Translators: what leads to an action of a menu, and the action
-    return tr("{menu}: {action}", menu=title, action=_plain(words)) if title and words else title or _plain(words)
+    return named(title, _plain(words)) if title and words else title or _plain(words)
 
 
 def _plain(words: str) -> str:

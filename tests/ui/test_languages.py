@@ -14,6 +14,7 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
 import explorer.ui
+from explorer.options import parse
 from explorer.paths import resource
 from explorer.ui import i18n
 from explorer.ui.i18n import LANGUAGES, language_for, tr, tr_in, tr_n, use_language
@@ -121,3 +122,11 @@ def test_no_message_is_asked_for_alone_and_with_a_plural() -> None:
     """A catalogue has one entry for both, of which the translation would not be found one way."""
     alone = {message for _, message in messages() if isinstance(message, str)}
     assert not [message for _, message in messages() if isinstance(message, tuple) and message[0] in alone]
+
+
+def test_the_command_line_takes_the_languages_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    for language in LANGUAGES:
+        assert parse(["--language", language])[0].language == language
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    assert f"{{{','.join(LANGUAGES)}}}" in capsys.readouterr().out
