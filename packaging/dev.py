@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUNTIME_LOCK = "packaging/requirements.lock"
 DEV_LOCK = "packaging/requirements-dev.lock"
 LOCALE = "resources/locale"
-TRANSLATING = ("tr", "tr_n:1,2", "tr_in:1c,2", "mark", "mark_n:1,2")  # what stands in explorer/ui/i18n.py
+TRANSLATING = ("tr", "tr_n:1,2", "tr_in:1c,2", "mark", "mark_n:1,2")  # what stands in explorer/i18n.py
 UV = "uv==0.13.9"  # only `lock` uses it, in a folder of its own
 
 # What PySide6's files load from the system, and Debian's package for each. Whether they are there is found by loading,
@@ -488,7 +488,7 @@ def locale_commands(template: str) -> list[list[str]]:
     fit = ["--no-fuzzy-matching", "--ignore-obsolete", "--ignore-pot-creation-date"]  # a change of date is no change
     where = ["--domain", "explorer"]
     return [
-        ["extract", *words, *find, "--output-file", template, "explorer/ui"],
+        ["extract", *words, *find, "--output-file", template, "explorer"],
         ["update", *where, *fit, "--input-file", template, "--output-dir", LOCALE],
         ["compile", *where, "--directory", LOCALE],
     ]

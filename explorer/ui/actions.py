@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QComboBox, QDialog, QMenu, QWidget
 
-from explorer.ui.i18n import tr
-from explorer.ui.text import named
+from explorer.i18n import tr
+from explorer.text import named
 
 
 def allow(action: QAction, why_not: str) -> None:

@@ -36,10 +36,10 @@ from shiboken6 import isValid
 
 from explorer import __version__
 from explorer.engines import ConnectionStore, KeyStore
+from explorer.i18n import LANGUAGES, language_for, tr, use_language
 from explorer.options import Options
 from explorer.sample import sample_path
 from explorer.ui.garbage import GarbageCollector
-from explorer.ui.i18n import LANGUAGES, language_for, tr, use_language
 from explorer.ui.main_window import open_settings
 from explorer.ui.program import Program
 from explorer.ui.signals import EndSignals

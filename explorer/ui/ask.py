@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QMessageBox, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
 
 
 async def ask(dialog: QDialog) -> bool:

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.i18n import tr
+from explorer.text import label, number
 from explorer.ui import icons
-from explorer.ui.i18n import tr
 from explorer.ui.margins import margins
-from explorer.ui.text import label, number
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, QTimer
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
 from explorer.ui.theme import theme
 
 APPEARS_MS = 150

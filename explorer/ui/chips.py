@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QPushButton, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
-from explorer.ui.i18n import mark, tr, tr_n
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import isolate, label, shown, tip
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, fill_round, outline_round, text_width
-from explorer.ui.text import isolate, label, shown, tip
 from explorer.ui.theme import theme
 
 EMPTY_TEXT = mark("No filter: every item outside sandboxes")

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from PySide6.QtCore import QTimeZone
 
-from explorer.ui.text import zone_offset
+from explorer.text import zone_offset
 
 
 def local_zone() -> tzinfo:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QKeySequence
 from shiboken6 import isValid
 
+from explorer import text
 from explorer.contract import ExplorePage, Facet, Hit, InvalidRequest, MemoryEngine, MetaFilter, Namespace
 from explorer.contract.query import MAX_BUCKETS
-from explorer.ui import text
+from explorer.i18n import tr
 from explorer.ui.actions import actions_of, why_not
 from explorer.ui.facet_counts import count
 from explorer.ui.headline import headline
-from explorer.ui.i18n import tr
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.models.facet_rows import WORDS, narrowed, value_label
 from explorer.ui.models.namespace_model import Node

@@ -8,9 +8,9 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any
 
+from explorer import text
 from explorer.contract import Facet, MetaFilter, Reach, Timestamp, is_blank
-from explorer.ui import text
-from explorer.ui.i18n import mark, tr, tr_in
+from explorer.i18n import mark, tr, tr_in
 
 QUERY = "query"
 """The field name under which a search stands among the conditions."""

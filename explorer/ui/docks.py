@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QToolButton, QWidget
 
+from explorer.i18n import tr
 from explorer.ui import icons
 from explorer.ui.actions import allow
-from explorer.ui.i18n import tr
 from explorer.ui.theme import theme
 
 STEP_PX = 24  # at the design's text size, that a key makes a dock wider or higher

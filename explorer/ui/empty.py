@@ -9,12 +9,12 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
+from explorer.i18n import tr
+from explorer.text import duration, label
 from explorer.ui import icons
 from explorer.ui.busy import BusyLine
-from explorer.ui.i18n import tr
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import fill_round
-from explorer.ui.text import duration, label
 from explorer.ui.theme import theme
 
 Action = tuple[str, Callable[[], None]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from explorer.contract import EngineDescriptor
-from explorer.ui.i18n import mark, tr
+from explorer.i18n import mark, tr
 
 OURS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {

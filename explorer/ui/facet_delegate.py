@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
-from explorer.ui.i18n import tr_in
+from explorer.i18n import tr_in
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import BARS, CHOICES, PATHS, WORDS, Row, RowType, Section
 from explorer.ui.rows import CHEVRON, check_size, draw_bar, draw_check, draw_icon, draw_text, fill_round, text_width

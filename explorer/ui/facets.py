@@ -38,16 +38,16 @@ from explorer.contract import (
     Unavailable,
 )
 from explorer.contract.query import MAX_BUCKETS
+from explorer.i18n import tr
+from explorer.text import label
 from explorer.ui import icons
 from explorer.ui.actions import allow, clear
 from explorer.ui.facet_counts import Counted, count
 from explorer.ui.facet_delegate import FIND_MARGIN, INDENT, FacetDelegate
-from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.facet_model import FacetModel, Index
 from explorer.ui.models.facet_rows import CHOICES, WORDS, Order, RowType, narrowed, toggled
 from explorer.ui.scans import Scan
-from explorer.ui.text import label
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead, PaneTree, keeping_place
 

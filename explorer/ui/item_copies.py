@@ -14,14 +14,14 @@ from PySide6.QtGui import QAction, QDrag, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from explorer.contract import Hit, InvalidRequest, MemoryEngine, Reach
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import counted, number, word
 from explorer.transfer import BETWEEN, CopyForm, FileError, copied
 from explorer.ui.actions import panel_action
 from explorer.ui.headline import headline
-from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.job_list import Progress, items_done
 from explorer.ui.jobs import Jobs
-from explorer.ui.text import counted, number, word
 
 MAX_COPIED_CHARS = 50_000_000
 MAX_DRAGGED = 2_000

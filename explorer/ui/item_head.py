@@ -13,10 +13,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyleOptionHeader, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import listed
 from explorer.ui.models.item_model import NAMES, Column, ItemModel
 from explorer.ui.rows import draw_focus_ring
-from explorer.ui.text import listed
 
 
 class ItemHead(QHeaderView):

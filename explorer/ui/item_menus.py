@@ -9,9 +9,9 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from explorer.contract import ListOrder, SortBy
+from explorer.i18n import mark, tr
 from explorer.ui import icons
 from explorer.ui.actions import allow, clear
-from explorer.ui.i18n import mark, tr
 from explorer.ui.item_view import ItemView
 from explorer.ui.models.item_model import NAMES, SORT_OF, Column, ItemModel
 

@@ -17,9 +17,9 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.contract.query import MAX_SCAN
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import at_least, number, sentence
 from explorer.ui.conditions import QUERY, Condition
-from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import at_least, number, sentence
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import Hit, ItemKind
+from explorer.i18n import tr
+from explorer.text import date_in_full, day_and_time, number, shown, word
 from explorer.ui.empty import SKELETON_ROWS
-from explorer.ui.i18n import tr
 from explorer.ui.item_head import ItemHead
 from explorer.ui.models.item_model import DOWN, NUMBERS, Column, ItemModel, head_words
 from explorer.ui.rows import draw_bar, draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import date_in_full, day_and_time, number, shown, word
 from explorer.ui.theme import theme
 
 PAD = 8  # of a cell, at both sides; the head's sections have the same

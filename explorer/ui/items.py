@@ -43,6 +43,8 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.contract.query import MAX_GET_IDS
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import counted, inline, number, shown, tip
 from explorer.transfer import CopyForm
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
@@ -51,7 +53,6 @@ from explorer.ui.clock import local_zone
 from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.engine_words import engine_label
-from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
 from explorer.ui.item_questions import (
@@ -75,7 +76,6 @@ from explorer.ui.margins import margins
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.rows import draw_text
-from explorer.ui.text import counted, inline, number, shown, tip
 from explorer.ui.theme import theme
 
 log = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 from shiboken6 import isValid
 
+from explorer.i18n import tr, tr_n
+from explorer.text import counted, number
 from explorer.ui import news
-from explorer.ui.i18n import tr, tr_n
 from explorer.ui.jobs import Jobs, Stopped
-from explorer.ui.text import counted, number
 
 APPEARS_S = 0.5
 """A read that takes longer is a job; a shorter one is not worth a word."""

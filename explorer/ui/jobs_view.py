@@ -19,15 +19,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.ui import text
+from explorer import text
+from explorer.i18n import mark, tr
+from explorer.text import listed, named
 from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
-from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.job_list import Job, JobList, State
 from explorer.ui.labels import plain_label
-from explorer.ui.text import listed, named
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.marks import marked
 

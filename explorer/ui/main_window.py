@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer import text
 from explorer.contract import (
     EngineHealth,
     Facet,
@@ -40,7 +41,8 @@ from explorer.contract import (
     Reach,
     TinyMemoryError,
 )
-from explorer.ui import icons, news, reads, text
+from explorer.i18n import OWN_NAMES, tr, tr_n
+from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
@@ -52,7 +54,6 @@ from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
 from explorer.ui.engine_words import engine_name
 from explorer.ui.facets import FacetPanel
-from explorer.ui.i18n import OWN_NAMES, tr, tr_n
 from explorer.ui.items import ItemList
 from explorer.ui.job_list import JobList, State
 from explorer.ui.jobs import Jobs

@@ -21,7 +21,7 @@ from markdown.extensions.sane_lists import SaneListExtension
 from markdown.extensions.tables import TableExtension
 from markdown.preprocessors import Preprocessor
 
-from explorer.ui.text import MARKS
+from explorer.text import MARKS
 
 OPENABLE = frozenset({"http", "https", "mailto"})
 MAX_DEPTH = 24  # of lists and quotes inside each other; the library recurses and would not come back

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
-from explorer.ui.i18n import mark, tr
+from explorer.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width

@@ -14,9 +14,9 @@ from explorer.contract import (
     Unavailable,
     Unsupported,
 )
+from explorer.i18n import mark, tr
+from explorer.text import full_stop, listed, named, number, shown
 from explorer.transfer import FileError
-from explorer.ui.i18n import mark, tr
-from explorer.ui.text import full_stop, listed, named, number, shown
 
 _MAX_CHARS = 600
 _OPENINGS: dict[type[TinyMemoryError], str] = {

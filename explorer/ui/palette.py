@@ -24,14 +24,15 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from explorer import text
 from explorer.contract import TinyMemoryError
-from explorer.ui import news, text
+from explorer.i18n import tr
+from explorer.text import listed
+from explorer.ui import news
 from explorer.ui.busy import BusyLine
-from explorer.ui.i18n import tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.matching import best, fold, initials
 from explorer.ui.rows import RADIUS, draw_icon, draw_text, fill_round, text_width
-from explorer.ui.text import listed
 from explorer.ui.theme import theme
 from explorer.ui.trees import mirrored
 

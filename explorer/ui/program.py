@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
+from explorer import text
 from explorer.contract import EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
@@ -23,14 +24,14 @@ from explorer.engines import (
     find_credential,
     list_engines,
 )
+from explorer.i18n import tr, tr_n
 from explorer.options import Options
 from explorer.sample import ensure_sample
-from explorer.ui import reads, text
+from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
-from explorer.ui.i18n import tr, tr_n
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow

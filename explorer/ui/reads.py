@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from explorer.ui.i18n import tr, tr_n
+from explorer.i18n import tr, tr_n
+from explorer.text import counted, number
 from explorer.ui.job_list import Progress, Read
-from explorer.ui.text import counted, number
 
 if TYPE_CHECKING:
     from explorer.ui.dialogs.connect import ConnectDialog

@@ -32,8 +32,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QTreeView, QWidget
 
+from explorer.text import isolate
 from explorer.ui.icons import pixmap
-from explorer.ui.text import isolate
 from explorer.ui.theme import theme
 
 Index = QModelIndex | QPersistentModelIndex

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
-from explorer.ui.i18n import tr
-from explorer.ui.text import counted, number
+from explorer.i18n import tr
+from explorer.text import counted, number
 
 _TIMES = 4
 

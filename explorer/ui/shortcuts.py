@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from explorer.ui.i18n import mark, tr
+from explorer.i18n import mark, tr
 
 WINDOW = mark("Window")
 # Translators: what is shown; a noun.

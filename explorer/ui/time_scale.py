@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from explorer.contract import Histogram, Timestamp, TimeUnit
 from explorer.contract.timeline import MAX_BARS, begin_of, day_of
-from explorer.ui.i18n import mark, tr
-from explorer.ui.text import date_in_full, day_and_month, month
+from explorer.i18n import mark, tr
+from explorer.text import date_in_full, day_and_month, month
 
 YEAR_STEPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
 

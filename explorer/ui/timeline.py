@@ -30,15 +30,15 @@ from explorer.contract import (
     MetaFilter,
     Unsupported,
 )
+from explorer.i18n import mark, tr
+from explorer.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
-from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import may_pass, sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
 from explorer.ui.scans import Scan
-from explorer.ui.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
 from explorer.ui.theme import mix, theme
 from explorer.ui.time_scale import Scale
 

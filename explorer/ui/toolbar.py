@@ -21,12 +21,12 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.contract import EngineHealth, FetchMode
+from explorer.i18n import mark, tr
+from explorer.text import isolate, label, listed, named, shown, tip
 from explorer.ui import icons
 from explorer.ui.actions import allow
-from explorer.ui.i18n import mark, tr
 from explorer.ui.margins import margins
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, text_width
-from explorer.ui.text import isolate, label, listed, named, shown, tip
 from explorer.ui.theme import theme
 
 CHOOSE_FILE = "choose-file"

@@ -15,7 +15,9 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
+from explorer import text
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError
+from explorer.i18n import tr, tr_n
 from explorer.transfer import (
     BadLine,
     ExportProgress,
@@ -26,9 +28,8 @@ from explorer.transfer import (
     refuse_memory,
     sandbox_roots,
 )
-from explorer.ui import news, text
+from explorer.ui import news
 from explorer.ui.ask import ask, confirm
-from explorer.ui.i18n import tr, tr_n
 from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow

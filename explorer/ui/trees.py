@@ -19,13 +19,13 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAccessible, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHBoxLayout, QLabel, QSizePolicy, QTreeView, QWidget
 
+from explorer.i18n import mark, tr
+from explorer.text import tip
 from explorer.ui import news
 from explorer.ui.banner import Banner
-from explorer.ui.i18n import mark, tr
 from explorer.ui.icons import IconLabel
 from explorer.ui.margins import margins
 from explorer.ui.rows import Index, RowTree, draw_text, text_width
-from explorer.ui.text import tip
 from explorer.ui.theme import theme
 
 EDGE = 12  # from a panel's edge to its text and numbers

@@ -52,6 +52,8 @@ from explorer.contract import (
     Unsupported,
     dump_item,
 )
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import listed, number, size_out_of, tip
 from explorer.ui import icons
 from explorer.ui.actions import allow, under
 from explorer.ui.ask import ask
@@ -59,7 +61,6 @@ from explorer.ui.banner import Banner
 from explorer.ui.clock import local_zone
 from explorer.ui.empty import EmptyState
 from explorer.ui.headline import headline
-from explorer.ui.i18n import mark, tr, tr_n
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
@@ -67,7 +68,6 @@ from explorer.ui.margins import margins
 from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
-from explorer.ui.text import listed, number, size_out_of, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
 from explorer.ui.viewer_parts.find_bar import FindBar

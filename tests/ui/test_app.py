@@ -17,11 +17,11 @@ from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
+from explorer import text
 from explorer.contract import EngineHealth, ItemKind, MetaFilter, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
-from explorer.ui import text
 from explorer.ui.app import Program
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow, open_settings
@@ -535,7 +535,8 @@ def test_the_window_draws_itself_without_a_screen(tmp_path: Path) -> None:
 SPEAKS = """
 import sys
 from explorer.options import Options
-from explorer.ui import app, i18n
+from explorer import i18n
+from explorer.ui import app
 
 async def start(program, options):
     print(i18n._words.info().get("language", "en"), flush=True)

@@ -25,10 +25,10 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from explorer import i18n
 from explorer.contract import ItemKind, MetaFilter
 from explorer.engines import ConnectionStore, KeyStore, list_engines
 from explorer.paths import resource
-from explorer.ui import i18n
 from explorer.ui.engine_words import OURS
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program

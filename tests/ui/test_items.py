@@ -36,6 +36,7 @@ from explorer.contract import (
     Unauthorized,
     Unavailable,
 )
+from explorer.text import MONTHS
 from explorer.ui import item_view
 from explorer.ui.conditions import QUERY, Condition, conditions
 from explorer.ui.item_questions import Count, remove_words, without_sentence
@@ -43,7 +44,6 @@ from explorer.ui.item_view import PAD, ItemView
 from explorer.ui.items import ItemList
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, Column, ItemModel, Page
 from explorer.ui.rows import text_width
-from explorer.ui.text import MONTHS
 from explorer.ui.theme import Theme, theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning, page_of

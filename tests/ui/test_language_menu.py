@@ -9,8 +9,8 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
+from explorer.i18n import LANGUAGES, OWN_NAMES
 from explorer.ui.actions import actions_of
-from explorer.ui.i18n import LANGUAGES, OWN_NAMES
 from explorer.ui.main_window import MainWindow
 from tests.conftest import Until
 from tests.ui.test_main_window import opened

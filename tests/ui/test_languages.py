@@ -13,11 +13,11 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
-import explorer.ui
+import explorer
+from explorer import i18n
+from explorer.i18n import LANGUAGES, language_for, tr, tr_in, tr_n, use_language
 from explorer.options import parse
 from explorer.paths import resource
-from explorer.ui import i18n
-from explorer.ui.i18n import LANGUAGES, language_for, tr, tr_in, tr_n, use_language
 
 KEYWORDS = {"tr": None, "tr_n": (1, 2), "tr_in": ((1, "c"), 2), "mark": None, "mark_n": (1, 2)}
 PLACES = re.compile(r"\{[^{}]*\}")
@@ -31,7 +31,7 @@ def _english_after() -> Iterator[None]:
 
 def messages() -> set[tuple[str | None, object]]:
     """Context and text of all that the code asks a translation of."""
-    folder = str(Path(explorer.ui.__file__).parent)
+    folder = str(Path(explorer.__file__).parent)
     found = extract_from_dir(folder, method_map=[("**.py", "python")], keywords=KEYWORDS, strip_comment_tags=True)
     return {(context, message) for _, _, message, _, context in found}
 

@@ -15,6 +15,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
+from explorer import i18n
 from explorer.contract import (
     Document,
     DocumentBody,
@@ -38,7 +39,7 @@ from explorer.contract import (
 from explorer.engines.sqlite import SqliteEngine
 from explorer.transfer import CopyForm
 from explorer.transfer.copying import markdown
-from explorer.ui import i18n, item_copies
+from explorer.ui import item_copies
 from explorer.ui.items import ItemList
 from explorer.ui.models.item_model import SPAN_PAGE, Column
 from tests.conftest import Until

@@ -12,9 +12,9 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QComboBox, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer import i18n
 from explorer.contract import ExploreRequest, MemoryEngine, MetaFilter, Unavailable
 from explorer.ui import commands as offered
-from explorer.ui import i18n
 from explorer.ui.actions import actions_of, is_of_a_row
 from explorer.ui.main_window import MainWindow
 from explorer.ui.matching import best, fit, initials

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from explorer.contract import Facet
 from explorer.engines import EngineSettings, build_engine
 from explorer.options import Options
+from explorer.text import number
 from explorer.transfer import import_jsonl
 from explorer.ui.models.facet_rows import RowType
-from explorer.ui.text import number
 from tests.conftest import Until
 from tests.ui.test_app import is_idle, rows, running
 from tests.ui.test_main_window import count_text, drill

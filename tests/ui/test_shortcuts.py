@@ -14,7 +14,8 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.ui import chips, facets, i18n, item_head, item_view, palette, segments, timeline, toolbar, trees, viewer
+from explorer import i18n
+from explorer.ui import chips, facets, item_head, item_view, palette, segments, timeline, toolbar, trees, viewer
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
 from explorer.ui.viewer_parts import find_bar, pairs, readers

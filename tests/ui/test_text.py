@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from explorer.ui import i18n, text
-from explorer.ui.text import MARKS, inline, shown
+from explorer import i18n, text
+from explorer.text import MARKS, inline, shown
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -29,7 +29,7 @@ class Spoken(gettext.NullTranslations):
 
 
 def test_no_qt_comes_with_it() -> None:
-    code = "import sys, explorer.ui.text; sys.exit(any(name.startswith('PySide6') for name in sys.modules))"
+    code = "import sys, explorer.text; sys.exit(any(name.startswith('PySide6') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

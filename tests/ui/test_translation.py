@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import explorer.ui
+import explorer
+from explorer import i18n, text
 from explorer.contract import FetchMode, ItemKind, LearningKind, Role, SourceKind
-from explorer.ui import i18n, text
 
-UI = Path(explorer.ui.__file__).parent
+PACKAGE = Path(explorer.__file__).parent
+UI = PACKAGE / "ui"
+
+SPEAKS = "from explorer.i18n import"
 
 TRANSLATES = {"tr", "tr_n", "tr_in", "mark", "mark_n"}
 
@@ -42,20 +45,19 @@ UNSEEN = {
 }
 
 NO_WORDS: dict[str, set[str]] = {
-    "app.py": {
+    "ui/app.py": {
         "TinyMemory Explorer",
         "no Qt platform plugin could be initialized",  # Qt's own messages, by which they are known
         "This plugin does not support",
         *("PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "Source Han Sans SC"),
     },
-    "ask.py": {"TinyMemory Explorer"},
-    "clock.py": {"Etc"},
-    "i18n.py": {"English", "Deutsch"},  # what languages call themselves
-    "main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
-    "reads.py": {"open item"},
-    "theme.py": {"Tag", "Fusion"},
-    "transfers.py": {"JSON Lines (*.jsonl *.ndjson)"},
-    "windows.py": {"see off "},
+    "ui/ask.py": {"TinyMemory Explorer"},
+    "ui/clock.py": {"Etc"},
+    "ui/main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
+    "ui/reads.py": {"open item"},
+    "ui/theme.py": {"Tag", "Fusion"},
+    "ui/transfers.py": {"JSON Lines (*.jsonl *.ndjson)"},
+    "ui/windows.py": {"see off "},
 }
 """By file: what looks like words and is none."""
 
@@ -95,22 +97,25 @@ def _untranslated(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _sources() -> list[Path]:
-    return sorted(path for path in UI.rglob("*.py") if path.name != "sheet.py")  # which is one style sheet
+    """The window's files, but for its style sheet, and those of services whose words it shows."""
+    ui = [path for path in UI.rglob("*.py") if path.name != "sheet.py"]
+    others = [path for path in PACKAGE.rglob("*.py") if UI not in path.parents and SPEAKS in path.read_text()]
+    return sorted([*ui, *others])
 
 
 def test_every_visible_string_passes_tr() -> None:
     found = [
-        f"{path.relative_to(UI)}:{line}: {text!r}"
+        f"{path.relative_to(PACKAGE)}:{line}: {text!r}"
         for path in _sources()
         for line, text in _untranslated(path.read_text())
-        if text not in NO_WORDS.get(path.relative_to(UI).as_posix(), set())
+        if text not in NO_WORDS.get(path.relative_to(PACKAGE).as_posix(), set())
     ]
     assert not found, "\n".join(found)
 
 
 def test_what_is_no_words_is_still_in_its_file() -> None:
     for name, texts in NO_WORDS.items():
-        there = {text for _, text in _untranslated((UI / name).read_text())}
+        there = {text for _, text in _untranslated((PACKAGE / name).read_text())}
         assert texts <= there, name
 
 
@@ -130,7 +135,7 @@ def test_tr_is_given_literals_and_called_when_it_is_shown() -> None:
             for part in ast.walk(node)
         }
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or _name(node) not in TRANSLATES or path.name == "i18n.py":
+            if not isinstance(node, ast.Call) or _name(node) not in TRANSLATES:
                 continue
             name, where = _name(node), f"{path.name}:{node.lineno}"
             if name.startswith("mark"):

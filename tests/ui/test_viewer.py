@@ -13,6 +13,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCharFormat, Q
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer import i18n
 from explorer.contract import (
     ActorRef,
     Conversation,
@@ -45,7 +46,6 @@ from explorer.contract import (
     parse_item,
 )
 from explorer.contract.query import Exported
-from explorer.ui import i18n
 from explorer.ui.rows import text_width
 from explorer.ui.theme import theme
 from explorer.ui.viewer import FIRST_CHARS, LOAD, METADATA, RAW, READ, WHY, ItemViewer

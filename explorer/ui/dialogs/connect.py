@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer import text
 from explorer.contract import ConfigError, EngineDescriptor, ExploreRequest, Facet, MetaFilter, TinyMemoryError
 from explorer.contract.model import reason
 from explorer.engines import (
@@ -43,12 +44,12 @@ from explorer.engines import (
     build_engine,
     find_credential,
 )
-from explorer.ui import icons, text
+from explorer.i18n import mark, tr
+from explorer.ui import icons
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_description, engine_label, engine_name
-from explorer.ui.i18n import mark, tr
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.engines import StaticCredential
-from explorer.ui.i18n import tr
-from explorer.ui.text import sentence, shown
+from explorer.i18n import tr
+from explorer.text import sentence, shown
 from explorer.ui.theme import theme
 
 

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.i18n import tr
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
-from explorer.ui.i18n import tr
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import text_width
 from explorer.ui.shortcuts import Key

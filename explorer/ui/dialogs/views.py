@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.ui import text
+from explorer import text
+from explorer.i18n import tr
 from explorer.ui.dialogs.sizes import resize_to_design
-from explorer.ui.i18n import tr
 from explorer.ui.theme import theme
 from explorer.ui.views import NAME_MOST, SavedViews
 

@@ -8,8 +8,9 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
+from explorer.i18n import tr, tr_n
+from explorer.text import counted, either, in_quotes, isolate, listed, number, shown, tip, word
 from explorer.ui.conditions import below_words
-from explorer.ui.i18n import tr, tr_n
 from explorer.ui.models.facet_rows import (
     BARS,
     BELOW_FIRST,
@@ -28,7 +29,6 @@ from explorer.ui.models.facet_rows import (
     value_label,
 )
 from explorer.ui.models.path_tree import ROOT, PathNode, path_tree
-from explorer.ui.text import counted, either, in_quotes, isolate, listed, number, shown, tip, word
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

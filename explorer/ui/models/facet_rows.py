@@ -8,9 +8,9 @@ from enum import Enum, IntEnum
 
 from explorer.contract import ExplorePage, Facet, MetaFilter, Reach, is_blank, is_path_prefix
 from explorer.contract.query import MAX_BUCKETS
-from explorer.ui.i18n import mark, tr
+from explorer.i18n import mark, tr
+from explorer.text import DASH, at_least, number, shown
 from explorer.ui.models.path_tree import PathNode
-from explorer.ui.text import DASH, at_least, number, shown
 
 TIP_CHARACTERS = 2_000
 """A stored value may be of any length, a tooltip may not fill the screen."""

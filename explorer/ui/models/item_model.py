@@ -12,9 +12,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from explorer.contract import ExplainedHit, Hit, ItemId, LearningKind, ListOrder, SortBy, Span, Timestamp, WeightProfile
-from explorer.ui.headline import Headline, headline
-from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import (
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import (
     DASH,
     at_least,
     confidence,
@@ -29,6 +28,7 @@ from explorer.ui.text import (
     when_full,
     word,
 )
+from explorer.ui.headline import Headline, headline
 from explorer.ui.viewer_parts.why import parts_of
 
 Index = QModelIndex | QPersistentModelIndex

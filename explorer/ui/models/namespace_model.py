@@ -12,8 +12,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from explorer.contract import ExplorePage, InvalidRequest, Namespace, SegmentKind
-from explorer.ui.i18n import mark, tr, tr_n
-from explorer.ui.text import at_least, listed, number, tip
+from explorer.i18n import mark, tr, tr_n
+from explorer.text import at_least, listed, number, tip
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

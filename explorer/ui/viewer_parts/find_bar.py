@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
 
+from explorer.i18n import tr, tr_in
+from explorer.text import number, out_of
 from explorer.ui import icons
-from explorer.ui.i18n import tr, tr_in
 from explorer.ui.icons import IconLabel
 from explorer.ui.margins import margins
-from explorer.ui.text import number, out_of
 
 
 class _FindEdit(QLineEdit):

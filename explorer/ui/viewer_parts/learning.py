@@ -12,9 +12,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.contract import Hit, Learning
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import in_quotes, shown, tip
 from explorer.ui.rows import draw_text, text_width
-from explorer.ui.text import in_quotes, shown, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import TURN_BASE, short_pairs, turn_words
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of

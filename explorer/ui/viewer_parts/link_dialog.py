@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.ink import Ink, end_of, put
 from explorer.ui.viewer_parts.readers import PlainReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from explorer.ui.i18n import tr
-from explorer.ui.text import MARKS, mark_at
+from explorer.i18n import tr
+from explorer.text import MARKS, mark_at
 
 
 def _ranges(codes: set[int]) -> str:

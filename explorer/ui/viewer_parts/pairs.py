@@ -17,9 +17,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import shown, tip
 from explorer.ui.rows import draw_focus_ring, draw_text, text_width
-from explorer.ui.text import shown, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value
 from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height

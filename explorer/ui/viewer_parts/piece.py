@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from explorer.contract import Hit, ItemKind
-from explorer.ui.i18n import tr
-from explorer.ui.text import isolate, listed, shown
+from explorer.i18n import tr
+from explorer.text import isolate, listed, shown
 
 _PAGES = re.compile(r"page:(\d{1,9})(?:-(\d{1,9}))?")
 _SECTION = "section:"

@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QPlainTextEdit, QSizePolicy, QTextBrowser, QWidget
 
-from explorer.ui.i18n import tr
-from explorer.ui.text import number
+from explorer.i18n import tr
+from explorer.text import number
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.ink import UNWRAPPED_LINE
 

@@ -9,9 +9,9 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.contract import LearningKind
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import confidence, listed, shown, tip, word
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, fill_round, pill_width, text_width
-from explorer.ui.text import confidence, listed, shown, tip, word
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height, mark_in_lines
 

@@ -25,9 +25,9 @@ from explorer.contract import (
     WeightProfile,
     is_blank,
 )
+from explorer.i18n import mark, tr, tr_in, tr_n
+from explorer.text import DASH, decimals, listed, number, sentence, shown, when_full
 from explorer.ui.conditions import Condition, conditions, without
-from explorer.ui.i18n import mark, tr, tr_in, tr_n
-from explorer.ui.text import DASH, decimals, listed, number, sentence, shown, when_full
 
 PAGE = 50
 MAX_LOOKED_AT = 500  # hits of a search among which the item is looked for

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import isolate, listed, shown, tip
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import draw_bar, draw_text, text_width
-from explorer.ui.text import isolate, listed, shown, tip
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.learning import Quote
 from explorer.ui.viewer_parts.marks import marked

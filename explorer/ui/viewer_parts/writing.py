@@ -21,9 +21,9 @@ from PySide6.QtGui import (
 )
 
 from explorer.contract import Role, Turn
-from explorer.ui.i18n import tr
+from explorer.i18n import tr
+from explorer.text import NO_BREAK, date_in_full, word
 from explorer.ui.markdown import Block, BlockKind, Side, Span
-from explorer.ui.text import NO_BREAK, date_in_full, word
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.ink import LEADING, MAX_LINE, PIECE, Ink, Steps, broken_lines, pieces, put, put_long
 

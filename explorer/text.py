@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import reduce
 from types import MappingProxyType
 
-from explorer.ui.i18n import mark, mark_n, tr, tr_in, tr_n
+from explorer.i18n import mark, mark_n, tr, tr_in, tr_n
 
 NARROW = "\u202f"  # narrow no-break space: between groups of digits
 NO_BREAK = "\u00a0"  # between a number and its unit
