@@ -7,7 +7,7 @@ from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
 from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
-from explorer.transfer.sandboxes import sandbox_roots
+from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
 
 __all__ = [
     "BETWEEN",
@@ -20,6 +20,7 @@ __all__ = [
     "export_jsonl",
     "export_named",
     "import_jsonl",
+    "names_sandboxes",
     "open_source",
     "refuse_memory",
     "sandbox_roots",

@@ -5,6 +5,11 @@ from __future__ import annotations
 from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach, SegmentKind
 
 
+def names_sandboxes(engine: MemoryEngine) -> bool:
+    """Whether the engine knows its nodes by itself: a count of its listing never enters a sandbox."""
+    return type(engine).namespaces is not MemoryEngine.namespaces
+
+
 async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[Namespace, int]]:
     """The sandboxes in the filter's subtree, with how many of their items it admits; a nested one on its own.
 
@@ -12,7 +17,7 @@ async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[
     `Reach.subtree` of each, beside the filter's own reach, meets every item once.
     """
     reach = filter.reach or Reach.subtree(Namespace.ROOT)
-    if not reach.descendants or type(engine).namespaces is MemoryEngine.namespaces:  # whose listing never enters one
+    if not reach.descendants or not names_sandboxes(engine):
         return []
     counts: dict[Namespace, int] = {}
     for bucket in (await engine.namespaces(filter)).buckets:

@@ -1,0 +1,103 @@
+"""How far a removal is, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from explorer.contract import FetchMode, Hit, ItemId
+from explorer.removal.preview import Moved, Preview
+
+
+class Asked(StrEnum):
+    """The questions that are asked again once it is done."""
+
+    LIST = "list"
+    GET = "get"
+    EXPLORE = "explore"
+    FETCH = "fetch"
+    RECALL = "recall"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question asked again, and what still answers."""
+
+    asked: Asked
+    mode: FetchMode | None = None
+    """Of a fetch."""
+    questions: int = 0
+    """How many were asked: ids of a get, facets, texts, filters."""
+    found: int = 0
+    """Removed items that still answer."""
+    still: tuple[Hit, ...] = ()
+    """Some of those, and of other items that quote what was removed."""
+    quoted: int = 0
+    """Answers that hold a removed item's words, from an item that was not in the plan."""
+    error: str | None = None
+    """Why it could not be asked, a sentence part; then nothing is known."""
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.found and not self.quoted and self.error is None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Of one run. `removed` + `already_gone` + `failed` + `not_tried` + `unanswered` is what was planned."""
+
+    planned: int
+    removed: int = 0
+    already_gone: int = 0
+    """Gone before it was their turn; neither a success nor a failure."""
+    failed: dict[ItemId, str] = field(default_factory=dict)
+    """With the engine's reason."""
+    not_tried: list[ItemId] = field(default_factory=list)
+    unanswered: list[ItemId] = field(default_factory=list)
+    """Asked of the engine, whose answer never came."""
+    stopped: str | None = None
+    """Why it ended before everything was tried, a sentence part; None where it did not."""
+    erased_scopes: int | None = None
+    receipts: list[str] = field(default_factory=list)
+    """The engine's own, of an erase."""
+    stored_before: int = 0
+    stored_after: int | None = None
+    """None where it could not be counted, or is not yet."""
+    waited_s: float = 0.0
+    """Spent waiting because the engine said that it was busy."""
+    checks: list[Check] = field(default_factory=list)
+    receipt: Path | None = None
+
+    @property
+    def left(self) -> list[ItemId]:
+        """What Retry would touch."""
+        return [*self.failed, *self.not_tried, *self.unanswered]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything planned is gone, and every question asked again found nothing."""
+        return not self.left and bool(self.checks) and all(check.is_clean for check in self.checks)
+
+
+class Phase(StrEnum):
+    COUNTING = "counting"
+    """Counted once more, before anything goes."""
+    REMOVING = "removing"
+    CHECKING = "checking"
+    DONE = "done"
+    MOVED = "moved"
+    """The number had moved: nothing was removed, and `now` is what would go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    phase: Phase
+    done: int = 0
+    total: int = 0
+    """Items; for CHECKING questions."""
+    waiting: str | None = None
+    """Why nothing happens just now, a sentence part."""
+    outcome: Outcome | None = None
+    now: Preview | None = None
+    moved: Moved | None = None

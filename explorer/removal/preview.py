@@ -1,0 +1,190 @@
+"""What a plan would take, counted by the query that runs: every page of it, to the end."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+
+from explorer.contract import (
+    EngineFailure,
+    GetRequest,
+    Hit,
+    ItemId,
+    ItemKind,
+    ListRequest,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    SourceKind,
+)
+from explorer.contract.query import MAX_GET_IDS
+from explorer.removal.plan import Plan
+
+PAGE = 200
+SAMPLES = 10
+TEXTS = 40
+"""Items whose texts are kept, to ask for them once they are gone."""
+_MAX_EMPTY_PAGES = 1_000
+
+Source = tuple[SourceKind, str | None]
+
+
+@dataclass(slots=True)
+class Preview:
+    """Counts of what would go. While counting, of what was found so far; nothing may be confirmed before `is_whole`."""
+
+    zone: tzinfo = UTC
+    ids: dict[ItemId, None] = field(default_factory=dict)
+    """In the order found."""
+    kinds: Counter[ItemKind] = field(default_factory=Counter)
+    nodes: Counter[Namespace] = field(default_factory=Counter)
+    sources: Counter[Source] = field(default_factory=Counter)
+    months: Counter[str | None] = field(default_factory=Counter)
+    """By `2026-07` in `zone`; None for undated items."""
+    paths: Counter[str] = field(default_factory=Counter)
+    """The distinct folders or files caught, where the target is a path that also takes in what is below it."""
+    gone: list[ItemId] = field(default_factory=list)
+    """Items that the target names, and that are not there."""
+    oldest: Hit | None = None
+    newest: Hit | None = None
+    stored: int = 0
+    """All items of the engine, sandboxes included where it names them."""
+    stored_is_least: bool = False
+    """Whether there may be more than `stored`."""
+    counted_at: datetime | None = None
+    """When the last page was read, UTC; None while counting."""
+    _kept: list[Hit] = field(default_factory=list)
+    _chance: random.Random = field(default_factory=lambda: random.Random(0))
+
+    @property
+    def is_whole(self) -> bool:
+        return self.counted_at is not None
+
+    @property
+    def total(self) -> int:
+        return len(self.ids)
+
+    @property
+    def samples(self) -> list[Hit]:
+        """At most ten: the oldest, the newest, and others from all over; a text may be only the start of its item."""
+        ends = [hit for hit in (self.oldest, self.newest) if hit is not None]
+        return list({hit.id: hit for hit in [*ends, *self._kept]}.values())[:SAMPLES]
+
+    @property
+    def texts(self) -> list[Hit]:
+        """At most forty of what would go, from all over."""
+        return list(self._kept)
+
+    def add(self, hit: Hit, plan: Plan) -> bool:
+        """Count one item found; False where it was counted before."""
+        if hit.id in self.ids:
+            return False
+        self.ids[hit.id] = None
+        meta = hit.meta
+        self.kinds[hit.kind] += 1
+        self.nodes[meta.namespace] += 1
+        self.sources[meta.source.kind, meta.source.id] += 1
+        if (prefix := plan.target.prefix) is not None:
+            self.paths.update(prefix.values(hit.kind, meta))
+        at = meta.observed_at
+        self.months[None if at is None else _month(at, self.zone)] += 1
+        if at is not None:
+            self.oldest = hit if self.oldest is None or at < _seen(self.oldest) else self.oldest
+            self.newest = hit if self.newest is None or at > _seen(self.newest) else self.newest
+        self._keep(hit)
+        return True
+
+    def _keep(self, hit: Hit) -> None:
+        """Every item found has the same chance to be among those kept."""
+        if len(self._kept) < TEXTS:
+            self._kept.append(hit)
+        elif (at := self._chance.randrange(self.total)) < TEXTS:
+            self._kept[at] = hit
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What is different from what was shown."""
+
+    new: tuple[ItemId, ...]
+    gone: tuple[ItemId, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.gone)
+
+
+def moved(before: Preview, now: Preview) -> Moved:
+    """Compared by ids: a number may stay the same while the items behind it change."""
+    return Moved(
+        tuple(id for id in now.ids if id not in before.ids),
+        tuple(id for id in before.ids if id not in now.ids),
+    )
+
+
+async def count(engine: MemoryEngine, plan: Plan, zone: tzinfo = UTC) -> AsyncGenerator[Preview, None]:
+    """Count what `plan` would take: one Preview, growing, told after each page; the last time it is whole.
+
+    Raises EngineFailure for an engine that pages in a circle or without end: what cannot be counted to its end cannot
+    be confirmed. Not a context manager: hold it with `contextlib.aclosing`.
+    """
+    found = Preview(zone)
+    async for hits in _hits(engine, plan, found):
+        for hit in hits:
+            found.add(hit, plan)
+        yield found
+    found.stored, found.stored_is_least = await stored(engine)
+    found.counted_at = datetime.now(UTC)
+    yield found
+
+
+async def stored(engine: MemoryEngine) -> tuple[int, bool]:
+    """How many items the engine holds, and whether there may be more."""
+    page = await engine.namespaces(MetaFilter())
+    return sum(bucket.count for bucket in page.buckets), page.truncated
+
+
+async def _hits(engine: MemoryEngine, plan: Plan, found: Preview) -> AsyncIterator[list[Hit]]:
+    target = plan.target
+    for start in range(0, len(target.ids), MAX_GET_IDS):
+        batch = target.ids[start : start + MAX_GET_IDS]
+        hits = await engine.get(GetRequest(ids=batch, reach=target.reach))
+        there = {hit.id for hit in hits}
+        found.gone += [id for id in batch if id not in there]
+        yield [hit for hit in hits if hit.id in batch]
+    for filter in plan.filters:
+        async for hits in listed(engine, filter):
+            yield hits
+
+
+async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncIterator[list[Hit]]:
+    """The pages of a listing to its very end. Raises EngineFailure where it has none."""
+    cursor: str | None = None
+    seen: set[str] = set()
+    items = empty = 0
+    while True:
+        page = await engine.list_preview(ListRequest(filter=filter, limit=PAGE, cursor=cursor))
+        items += len(page.items)
+        empty = 0 if page.items else empty + 1
+        yield page.items
+        cursor = page.next_cursor
+        if cursor is None:  # and only then: an empty text is a cursor like any other
+            return
+        if cursor in seen or empty > _MAX_EMPTY_PAGES:
+            why = "repeated a cursor" if cursor in seen else f"sent {_MAX_EMPTY_PAGES} empty pages"
+            raise EngineFailure(f"the engine {why} after {items} items, so that they cannot be counted to the end")
+        seen.add(cursor)
+
+
+def _seen(hit: Hit) -> datetime:
+    assert hit.meta.observed_at is not None
+    return hit.meta.observed_at
+
+
+def _month(at: datetime, zone: tzinfo) -> str:
+    with contextlib.suppress(OverflowError):  # the last hours of year 9999 have no later zone
+        at = at.astimezone(zone)
+    return f"{at.year:04}-{at.month:02}"
