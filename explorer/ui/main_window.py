@@ -113,6 +113,8 @@ class MainWindow(QMainWindow):
         self._may_close = False
         self._engine: MemoryEngine | None = None
         self._name = ""
+        self.is_read_only = False
+        """Whether what is open refuses every write."""
         self._health: EngineHealth | None = None
         self._zone = local_zone()
         self.trail = Trail(View())
@@ -165,7 +167,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._order_tabs()
         self._first_layout = self.saveState(self._layout_version)
-        self._allow_actions(is_read_only=False, can_lock=False)
+        self._allow_actions()
         self._fill_views_menu()
         self._show_view()
 
@@ -195,6 +197,7 @@ class MainWindow(QMainWindow):
         self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
         self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
         self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
+        self.writing_actions = [self.import_action]  # none of which is offered where all is read-only
         self.export_action = self._action(
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
         )
@@ -516,17 +519,17 @@ class MainWindow(QMainWindow):
         name: str,
         *,
         is_read_only: bool,
-        can_lock: bool,
         keeps_view: bool = False,
         key: str = "",
     ) -> None:
         """Browse another engine; the one before is the caller's to close.
 
-        `can_lock`: whether this engine can be reopened read-only. `keeps_view`: it holds the same memory, so that
-        view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known among the others,
-        and by which its saved views are found.
+        `is_read_only`: it refuses every write, so that no action that writes is offered. `keeps_view`: it holds the
+        same memory, so that view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known
+        among the others, and by which its saved views are found.
         """
         self._engine, self._name, self._health = engine, name, None
+        self.is_read_only = self.items.is_read_only = is_read_only
         self.error_banner.clear()
         self.read_label.clear()
         self.views.open(key if engine is not None else "")
@@ -540,7 +543,7 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
-        self._allow_actions(is_read_only, can_lock)
+        self._allow_actions()
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
         self._show_view()
@@ -548,18 +551,19 @@ class MainWindow(QMainWindow):
         self._health_timer.start()
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _allow_actions(self, is_read_only: bool, can_lock: bool) -> None:
+    def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
         for action in (self.refresh_action, self.export_action, self.find_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
-        allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
-        allow(self.read_only_action, nothing or ("" if can_lock else tr("Only a file can be opened read-only")))
-        self._show_lock(is_read_only)
+        for action in self.writing_actions:
+            allow(action, nothing or (tr("Opened read-only") if self.is_read_only else ""))
+        allow(self.read_only_action, nothing)
+        self._show_lock()
 
-    def _show_lock(self, is_read_only: bool) -> None:
-        action = self.read_only_action
+    def _show_lock(self) -> None:
+        action, is_read_only = self.read_only_action, self.is_read_only
         action.setChecked(is_read_only)
         action.setIconText(tr("Read-only") if is_read_only else tr("Can write"))
         if action.isEnabled():

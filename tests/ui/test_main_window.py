@@ -67,7 +67,7 @@ async def opened(
     qtbot.addWidget(window)
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "a.db", is_read_only=False, can_lock=True)
+    window.show_engine(engine, "a.db", is_read_only=False)
     try:
         await until(lambda: window.is_idle)
         yield window
