@@ -23,6 +23,7 @@ from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
 from explorer.removal.page import write_page
+from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter
 from explorer.transfer import FileError
 
@@ -56,14 +57,11 @@ class Journal:
         preview, plan, kept = removal.preview, removal.plan, removal.way_back
         if preview is None:
             raise ValueError("a receipt of what was never counted")
-        target = plan.target.model_dump(mode="json", by_alias=True)
-        named = len(target.pop("ids", []))
-        sources = Counter({f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()})
         facts: dict[str, Any] = {
-            "target": {**target, "named": named},
+            "target": plan.target,
             "kinds": preview.kinds,
-            **_most("nodes", {str(node): n for node, n in preview.nodes.items()}),
-            **_most("sources", sources),
+            "nodes": preview.nodes,
+            "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
             "gone": len(preview.gone),
             "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
             "takes_sandboxes": plan.takes_sandboxes,
@@ -82,12 +80,23 @@ class Journal:
             }
         return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
 
+    def begin_move(self, engine: MemoryEngine, connection: str, first_line: Mapping[str, Any]) -> ReceiptWriter:
+        """Begin the receipt of a move or a copy out of `engine`, from what it says of itself. Raises FileError."""
+        facts = {name: value for name, value in first_line.items() if name not in ("action", "engine", "ids")}
+        return self.start(str(first_line["action"]), engine, connection, first_line["ids"], **facts)
+
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:
         """Begin the receipt of anything else: a move, a copy, a restore; `ids` is what is planned. Raises FileError."""
         planned = list(ids)
         about = engine.descriptor()
+        if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
+            said = target.model_dump(mode="json", by_alias=True)
+            facts["target"] = {**said, "ids": [], "named": len(target.ids)}
+        for name in ("nodes", "sources"):
+            if name in facts:
+                facts.update(_most(name, facts[name]))
         writer = ReceiptWriter.create(self.folder, action, datetime.now(UTC), _finish)
         try:
             writer.note(
@@ -178,8 +187,8 @@ def _finish(path: Path) -> None:
         log.warning("no page could be written beside the receipt %s", path, exc_info=True)
 
 
-def _most(name: str, counts: Mapping[str, int]) -> dict[str, Any]:
-    """The largest of many counts, and how many there are in all."""
+def _most(name: str, counts: Mapping[Any, int]) -> dict[str, Any]:
+    """The largest of many counts, and how many there are in all: the first line of a receipt stays short."""
     return {name: dict(Counter(counts).most_common(_MAX_NODES)), f"{name}_in_all": len(counts)}
 
 

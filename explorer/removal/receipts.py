@@ -6,13 +6,14 @@ a receipt without an `end`, and that no program holds, was interrupted.
     begin      format, program, version, action, connection, engine, and what is planned: see `Journal.begin`
     planned    ids: what goes, in the order of its turn; as many such lines as it takes, right after `begin`
     asked      ids: about to be asked of the engine; those of an `answered` are the ids asked last
-    answered   forgotten: how many of them there were; the others were gone already
-    refused    ids, reason: the engine answered that it took none of them
-    gone       ids: not there any more when it was their turn
+    answered   forgotten: how many of them there were; the others were gone already. Or refused: why it took none
     failed     id, reason
     erase_asked  request: all that is planned is asked for at once
     erased     scopes, receipts
-    stored     id, replayed: of a restore; or new, replayed, refused, as sums so far
+    copied     pairs: of a move, the id before and the id at the new place, read back whole
+    removed    ids: of a move, gone from where they were
+    stored     new, replayed, refused: of a restore, sums so far
+    refused    number, reason: of a restore, a line of its file that did not go in
     waited     seconds, why
     paused, resumed
     stopped    why: a sentence part
@@ -72,6 +73,7 @@ class ReceiptWriter:
         self._handle: int | None = handle
         self._size = os.fstat(handle).st_size
         self._is_torn = False
+        self._is_ended = False
         self._on_end = on_end
 
     @classmethod
@@ -119,6 +121,7 @@ class ReceiptWriter:
             self._undo()
             raise FileError(f"the receipt {self.path} cannot be written on: {why(error)}") from error
         self._is_torn = False
+        self._is_ended = line == "end"
         self._size += len(data)
 
     def planned(self, ids: list[ItemId]) -> None:
@@ -139,12 +142,13 @@ class ReceiptWriter:
         """Write `end` with what came of it: numbers (`removed`, `already_gone`, `failed`, `not_tried`, `unanswered`,
         each a count or the things counted), `stopped`, `stored_after`, `waited_s`. After it nothing is written.
 
-        Nothing happens for a receipt that is closed.
+        Where `end` was noted already it is not written again; nothing happens for a receipt that is closed.
         """
         if self._handle is None:
             return
         try:
-            self.note("end", **{name: _counted(name, value) for name, value in facts.items()})
+            if not self._is_ended:
+                self.note("end", **{name: _counted(name, value) for name, value in facts.items()})
             self.sync()
         finally:
             self.release()
@@ -208,6 +212,7 @@ def _write(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
+_LEFT = ("failed", "kept", "not_tried", "unanswered")
 _NUMBERS = ("removed", "already_gone", "failed", "not_tried", "unanswered")
 
 
@@ -314,7 +319,7 @@ class Entry:
     ended_at: datetime | None
     """None while it runs, and where it was interrupted."""
     removed: int | None
-    """None where there is no last line to say it."""
+    """Of a move or a copy, moved or copied; of a restore, stored. None where there is no last line to say it."""
     left: int | None
     """Of what was planned: failed, not tried, or never answered."""
     is_clean: bool | None
@@ -361,8 +366,8 @@ class Entry:
             planned=_count(begin.get("planned")),
             begun_at=_time(begin.get("at")),
             ended_at=_time(end.get("at")) if is_end else None,
-            removed=_count(end.get("removed")) if is_end else None,
-            left=sum(_count(end.get(name)) for name in ("failed", "not_tried", "unanswered")) if is_end else None,
+            removed=_count(end.get("removed", end.get("done"))) if is_end else None,
+            left=sum(_count(end.get(name)) for name in _LEFT) if is_end else None,
             is_clean=_flag(end.get("is_clean")) if is_end else None,
             stopped=_text(end.get("stopped")) or None if is_end else None,
             continued_by=_text(end.get("continued_by")) or None if is_end else None,
@@ -410,6 +415,8 @@ class Receipt:
     remains: list[str] = field(default_factory=list)
     way_back: KeptAt | None = None
     texts: dict[ItemId, str] = field(default_factory=dict)
+    copied: int = 0
+    """Of a move or a copy: items read back whole at their new place."""
     new: int = 0
     """Of a restore: items that were not there."""
     replayed: int = 0
@@ -509,16 +516,15 @@ class _Reading:
                 self._pending.update(dict.fromkeys(self._asked))
             case "answered":
                 self._answered(said)
-            case "refused":
-                self._settle(_ids(said.get("ids")), is_gone=False)
-                if receipt.action == "restore" and (number := _count(said.get("number"))):
-                    receipt.refused_lines += [(number, _text(said.get("reason")))] * (
-                        len(receipt.refused_lines) < _MAX_KEPT
-                    )
-            case "gone":
+            case "copied":
+                receipt.copied += len(_list(said.get("pairs")))
+            case "removed":
                 ids = _ids(said.get("ids"))
-                receipt.already_gone += len(ids)
+                receipt.removed += len(ids)
                 self._settle(ids, is_gone=True)
+            case "refused":
+                if len(receipt.refused_lines) < _MAX_KEPT:
+                    receipt.refused_lines.append((_count(said.get("number")), _text(said.get("reason"))))
             case "failed":
                 ids = _ids([said.get("id")])
                 self._settle(ids, is_gone=False)
@@ -578,11 +584,14 @@ class _Reading:
                 )
 
     def _answered(self, said: dict[str, Any]) -> None:
-        forgotten = min(_count(said.get("forgotten")), len(self._asked))
+        asked, self._asked = self._asked, []
+        if "refused" in said:
+            self._settle(asked, is_gone=False)
+            return
+        forgotten = min(_count(said.get("forgotten")), len(asked))
         self.receipt.removed += forgotten
-        self.receipt.already_gone += len(self._asked) - forgotten
-        self._settle(self._asked, is_gone=True)
-        self._asked = []
+        self.receipt.already_gone += len(asked) - forgotten
+        self._settle(asked, is_gone=True)
 
     def _settle(self, ids: list[ItemId], *, is_gone: bool) -> None:
         for id in ids:
@@ -619,8 +628,9 @@ class _Reading:
         receipt.is_running = False
         receipt.ended_at = _time(end.get("at")) or receipt.begun_at
         receipt.removed = _count(end.get("removed", receipt.removed))
-        receipt.already_gone = _count(end.get("already_gone", receipt.already_gone))
-        receipt.failed_in_all = _count(end.get("failed", receipt.failed_in_all))
+        receipt.copied = _count(end.get("done", receipt.copied))
+        receipt.already_gone = _count(end.get("already_gone", end.get("gone", receipt.already_gone)))
+        receipt.failed_in_all = _count(end.get("failed", end.get("kept", receipt.failed_in_all)))
         receipt.not_tried = _count(end.get("not_tried", receipt.not_tried))
         receipt.unanswered_in_all = _count(end.get("unanswered", receipt.unanswered_in_all))
         receipt.stored_after = None if end.get("stored_after") is None else _count(end["stored_after"])
