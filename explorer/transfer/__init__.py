@@ -5,9 +5,9 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named, refuse_memory
+from explorer.transfer.exporting import ExportProgress, export_at, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
-from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
+from explorer.transfer.sandboxes import names_sandboxes, sandbox_of, sandbox_roots
 
 __all__ = [
     "BETWEEN",
@@ -17,11 +17,13 @@ __all__ = [
     "FileError",
     "ImportProgress",
     "copied",
+    "export_at",
     "export_jsonl",
     "export_named",
     "import_jsonl",
     "names_sandboxes",
     "open_source",
     "refuse_memory",
+    "sandbox_of",
     "sandbox_roots",
 ]
