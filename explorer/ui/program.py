@@ -36,6 +36,7 @@ from explorer.ui.engine_words import engine_label
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.journal_model import title_of, where_of
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
 
@@ -100,6 +101,7 @@ class Program:
         if options.filter is not None and self.window.engine is not None:
             self.window.go_to_filter(options.filter)
         self._say_notices()
+        await self._say_interrupted()
 
     async def _open_last(self, *, is_read_only: bool) -> None:
         """Open what was open last; the sample where that is not possible any more."""
@@ -265,6 +267,35 @@ class Program:
         if self.store.notices:
             self.window.error_banner.show_note(" ".join(text.shown(notice, 600) for notice in self.store.notices))
             self.store.notices.clear()
+
+    async def _say_interrupted(self) -> None:
+        """Offer to go on with what was interrupted; where the banner says something else already, the journal does."""
+        window = self.window
+        try:
+            found = await asyncio.to_thread(window.journal.journal.unfinished)
+        except TinyMemoryError as error:
+            log.warning("looking for what was interrupted: %s", error)
+            return
+        if not found:
+            return
+        first = found[0]
+        if window.error_banner.sentence:
+            window.show_journal(first.path)
+        elif len(found) > 1 or window.is_read_only:
+            n = len(found)
+            said = tr_n(
+                "A removal or a move was interrupted; the journal has it.",
+                "{n} removals and moves were interrupted; the journal has them.",
+                n,
+                n=text.number(n),
+            )
+            show = partial(window.show_journal, first.path)
+            window.error_banner.show_note(said, tr("Open the journal"), show, icon="pause")
+        else:
+            what = text.listed((title_of(first), where_of(first), window.journal.model.when(first)))
+            said = text.full_stop(text.named(tr("Interrupted"), what))
+            go_on = partial(window.journal.continue_wanted.emit, first.path)
+            window.error_banner.show_note(said, tr("Continue…"), go_on, icon="pause")
 
     def _show_choices(self) -> None:
         engines = {engine.id: engine for engine in list_engines()}
