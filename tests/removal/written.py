@@ -1,0 +1,58 @@
+"""Removals and receipts that the tests of this folder share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explorer.contract import ItemId, MemoryEngine, Namespace, SourceKind, SourceRef
+from explorer.removal.journal import Journal
+from explorer.removal.plan import Action, Target, make_plan
+from explorer.removal.preview import Preview
+from explorer.removal.removing import Removal
+from tests.fakes import FakeEngine, filled, learning
+
+
+async def ten() -> FakeEngine:
+    """Ten items: five at agent:a, out of the folder kb, and five at agent:b."""
+    engine = FakeEngine()
+    await filled(
+        [
+            *(learning(f"a {n}", "agent:a", source=SourceRef(kind=SourceKind.FOLDER, id="kb")) for n in range(5)),
+            *(learning(f"b {n}", "agent:b") for n in range(5)),
+        ],
+        engine,
+    )
+    return engine
+
+
+async def counted(
+    engine: MemoryEngine, journal: Journal, target: Target | None = None, action: Action = Action.FORGET
+) -> Removal:
+    """A removal, of agent:a unless told, whose preview is whole."""
+    plan = await make_plan(engine, target or Target.below(Namespace.parse("agent:a")), action)
+    removal = Removal(engine, plan, journal, "Notes")
+    async with contextlib.aclosing(removal.count()) as counting:
+        async for _ in counting:
+            pass
+    return removal
+
+
+def preview_of(removal: Removal) -> Preview:
+    assert removal.preview is not None
+    return removal.preview
+
+
+def planned(removal: Removal) -> list[ItemId]:
+    return list(preview_of(removal).ids)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def names(lines: Sequence[dict[str, Any]]) -> list[str]:
+    return [line["line"] for line in lines]
