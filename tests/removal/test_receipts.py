@@ -21,14 +21,10 @@ from explorer.removal.outcome import Asked
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
-from tests.removal.written import counted, lines_of, names, planned, ten
+from tests.removal.made import lines_of
+from tests.removal.written import counted, names, planned, ten
 
 HOSTILE = '<b>&"\u202e\u2028\ud83d"; DROP\x00\n</script>'
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "data" / "receipts")
 
 
 async def test_a_receipt_is_true_at_each_line(journal: Journal) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from explorer.contract import ItemId, MemoryEngine, Namespace, SourceKind, SourceRef
 from explorer.removal.journal import Journal
-from explorer.removal.plan import Action, Target, make_plan
+from explorer.removal.plan import Action, Target
 from explorer.removal.preview import Preview
 from explorer.removal.removing import Removal
 from tests.fakes import FakeEngine, filled, learning
+from tests.removal import made
 
 
 async def ten() -> FakeEngine:
@@ -33,11 +31,8 @@ async def counted(
     engine: MemoryEngine, journal: Journal, target: Target | None = None, action: Action = Action.FORGET
 ) -> Removal:
     """A removal, of agent:a unless told, whose preview is whole."""
-    plan = await make_plan(engine, target or Target.below(Namespace.parse("agent:a")), action)
-    removal = Removal(engine, plan, journal, "Notes")
-    async with contextlib.aclosing(removal.count()) as counting:
-        async for _ in counting:
-            pass
+    removal = await made.counted(engine, target or Target.below(Namespace.parse("agent:a")), action, journal)
+    removal.connection = "Notes"
     return removal
 
 
@@ -48,10 +43,6 @@ def preview_of(removal: Removal) -> Preview:
 
 def planned(removal: Removal) -> list[ItemId]:
     return list(preview_of(removal).ids)
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def names(lines: Sequence[dict[str, Any]]) -> list[str]:
