@@ -7,7 +7,7 @@ from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
 from explorer.transfer.exporting import ExportProgress, export_at, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
-from explorer.transfer.sandboxes import names_sandboxes, sandbox_of, sandbox_roots
+from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
 
 __all__ = [
     "BETWEEN",
@@ -24,6 +24,5 @@ __all__ = [
     "names_sandboxes",
     "open_source",
     "refuse_memory",
-    "sandbox_of",
     "sandbox_roots",
 ]

@@ -32,7 +32,7 @@ from explorer.contract.query import MAX_GET_IDS
 from explorer.engines.os_errors import why
 from explorer.transfer.errors import FileError
 from explorer.transfer.lines import write_all
-from explorer.transfer.sandboxes import sandbox_of, sandbox_roots
+from explorer.transfer.sandboxes import sandbox_roots
 
 _PAGE = 200
 _MAX_EMPTY_PAGES = 1000
@@ -160,10 +160,8 @@ async def _named(
 
 def _reaches(nodes: Collection[Namespace]) -> list[Reach]:
     """Those that together admit `nodes`: a sandbox is read only by name."""
-    boxes = {box for node in nodes if (box := sandbox_of(node)) is not None}
-    return [EVERYTHING] * any(sandbox_of(node) is None for node in nodes) + [
-        Reach.subtree(box) for box in sorted(boxes)
-    ]
+    boxes = {node.sandbox for node in nodes}
+    return [EVERYTHING] * (None in boxes) + [Reach.subtree(box) for box in sorted(filter(None, boxes))]
 
 
 async def _listed_at(

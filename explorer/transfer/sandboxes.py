@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach, SegmentKind
+from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach
 
 
 def names_sandboxes(engine: MemoryEngine) -> bool:
@@ -22,12 +22,8 @@ async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[
     counts: dict[Namespace, int] = {}
     for bucket in (await engine.namespaces(filter)).buckets:
         node = Namespace.parse(bucket.value)
-        if node.is_within(reach.at) and not reach.admits(node) and (root := sandbox_of(node)) is not None:
+        if node.is_within(reach.at) and not reach.admits(node):
+            root = node.sandbox
+            assert root is not None
             counts[root] = counts.get(root, 0) + bucket.count
     return sorted(counts.items())
-
-
-def sandbox_of(node: Namespace) -> Namespace | None:
-    """The innermost sandbox that `node` is or lies in."""
-    at = max((at for at, segment in enumerate(node.segments) if segment.kind is SegmentKind.SERVICE), default=None)
-    return None if at is None else Namespace(node.segments[: at + 1])
