@@ -348,6 +348,10 @@ class Entry:
     def is_interrupted(self) -> bool:
         return self.is_readable and not self.is_finished and not self.is_running
 
+    @property
+    def can_restore(self) -> bool:
+        return self.way_back is not None and not self.is_running
+
     @classmethod
     def read(cls, path: Path) -> Entry:
         """By the head and the tail of the file alone. Raises OSError where it cannot be read."""

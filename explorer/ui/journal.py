@@ -20,12 +20,13 @@ from PySide6.QtCore import (
     Signal,
     SignalInstance,
 )
-from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QHideEvent, QPainter, QShowEvent
+from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QHideEvent, QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
     QMenu,
+    QSizePolicy,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -53,6 +54,7 @@ _RUNNING_MS = 2_000  # of what is written on nothing is told; only of what comes
 _ICON = 16
 _BETWEEN = 2  # the two lines of a row
 _AROUND = 12
+_BUTTON_GAP = 4
 
 _ICONS: dict[State, tuple[str, str]] = {
     State.DONE: ("check-ring", "accent"),
@@ -151,9 +153,13 @@ class JournalPanel(QWidget):
 
         self.open_action = self._action(tr("Open receipt"), tr("What was done, with its numbers and questions"))
         self.continue_action = self._action(tr("Continue…"), tr("Go on with what was interrupted"))
+        self.settle_action = self._action(
+            tr("Leave it at that"), tr("Nothing more is done, and the receipt says how far it came")
+        )
         self.restore_action = self._action(tr("Restore…"), tr("Store the exported items again"))
         self.file_action = self._action(tr("Show file"), tr("Open the folder of the receipts"))
         self.foot = QWidget()
+        self.foot.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # the dock may be narrower
         rule = QFrame()
         rule.setProperty("surface", "rule")
         rule.setFixedHeight(1)
@@ -163,14 +169,16 @@ class JournalPanel(QWidget):
         self.file_button = self._button("receiptFileButton", self.file_action)
         row = QHBoxLayout(self.foot)
         row.setContentsMargins(margins(EDGE - 4, 6, EDGE - 4, 6))
-        row.setSpacing(4)
+        row.setSpacing(_BUTTON_GAP)
         for button in (self.open_button, self.continue_button, self.restore_button):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.file_button)
         self.menu = QMenu(self)
         self.menu.setTitle(tr("Journal"))
-        self.menu.addActions([self.open_action, self.continue_action, self.restore_action, self.file_action])
+        self.menu.addActions([self.open_action, self.continue_action, self.settle_action, self.restore_action])
+        self.menu.addSeparator()
+        self.menu.addAction(self.file_action)
 
         search = QHBoxLayout()
         search.setContentsMargins(margins(EDGE, 8, EDGE, 6))
@@ -197,6 +205,7 @@ class JournalPanel(QWidget):
         self.tree.menu_wanted.connect(self._on_tree_menu_wanted)
         self.open_action.triggered.connect(lambda: self._tell(self.open_wanted))
         self.continue_action.triggered.connect(lambda: self._tell(self.continue_wanted))
+        self.settle_action.triggered.connect(self._on_settle_action_triggered)
         self.restore_action.triggered.connect(lambda: self._tell(self.restore_wanted))
         self.file_action.triggered.connect(self._on_file_action_triggered)
         self.jobs.busy_changed.connect(self.busy_line.set_busy)
@@ -261,10 +270,14 @@ class JournalPanel(QWidget):
         super().showEvent(event)
         self.refresh()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_foot()
+
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._stop_watching()
-        self.jobs.cancel()
+        self.jobs.cancel("read")
 
     # Reading
 
@@ -332,17 +345,36 @@ class JournalPanel(QWidget):
         nothing = "" if entry is not None else tr("No receipt is chosen")
         is_readable = entry is not None and entry.is_readable
         can_continue = entry is not None and entry.is_interrupted
-        can_restore = entry is not None and entry.way_back is not None
+        can_restore = entry is not None and entry.can_restore
         allow(self.open_action, nothing or ("" if is_readable else tr("The receipt cannot be read")))
         allow(self.continue_action, nothing or (self._refused if can_continue else tr("It was not interrupted")))
         allow(self.restore_action, nothing or (self._refused if can_restore else tr("No way back was kept of it")))
         allow(self.file_action, nothing)
-        self.continue_button.setVisible(can_continue)
-        self.restore_button.setVisible(can_restore)
+        allow(self.settle_action, nothing or ("" if can_continue else tr("It was not interrupted")))
+        self._fit_foot()
+
+    def _fit_foot(self) -> None:
+        """Show what can be done with this receipt as far as there is room; all of it is in the menu of its row."""
+        entry = self.current
+        wanted = (
+            (self.continue_button, entry is not None and entry.is_interrupted),
+            (self.restore_button, entry is not None and entry.can_restore),
+            (self.open_button, True),
+            (self.file_button, True),
+        )
+        room = self.width() - 2 * EDGE
+        for button, is_wanted in wanted:
+            width = button.sizeHint().width() + _BUTTON_GAP
+            button.setVisible(is_wanted and width <= room)
+            room -= width if is_wanted else 0
 
     def _tell(self, wanted: SignalInstance) -> None:
         if (entry := self.current) is not None:
             wanted.emit(entry.path)
+
+    def _on_settle_action_triggered(self) -> None:
+        if (entry := self.current) is not None:
+            self.jobs.start("settle", asyncio.to_thread(self.journal.settle, entry.path), lambda _: self.refresh())
 
     def _on_file_action_triggered(self) -> None:
         if (entry := self.current) is not None:

@@ -883,8 +883,11 @@ class MainWindow(QMainWindow):
 
     def show_journal(self, path: Path | None = None) -> None:
         """The dock of the journal, with the keyboard in it, at a receipt where one is named."""
+        is_new = not self.journal_dock.isVisible()
         self.journal_dock.show()
         self.journal_dock.raise_()  # where it lies under another
+        if is_new and not self._has_own_layout:
+            self.place_docks()
         self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
         if path is not None:
             self.journal.show_receipt(path)

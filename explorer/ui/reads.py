@@ -89,7 +89,10 @@ def of_facets(window: MainWindow) -> Reads:
 
 
 def of_journal(window: MainWindow) -> Reads:
-    return {"read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read"))}
+    return {
+        "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
+        "settle": Read(tr("Ending a receipt"), None),
+    }
 
 
 def of_timeline(window: MainWindow) -> Reads:

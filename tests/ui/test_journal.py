@@ -255,8 +255,32 @@ async def test_the_menu_is_that_of_the_row(qtbot: QtBot, folder: Path, until: Un
         assert panel.menu.isVisible()
         assert panel.tree.currentIndex() == row
         told = [(action.text(), action.isEnabled()) for action in panel.menu.actions()]
-        assert told == [("Open receipt", True), ("Continue…", True), ("Restore…", True), ("Show file", True)]
+        names = ["Open receipt", "Continue…", "Leave it at that", "Restore…", "", "Show file"]
+        assert told == [(name, True) for name in names]
         panel.menu.close()
+
+
+async def test_what_nobody_goes_on_with_is_left_at_that(qtbot: QtBot, folder: Path, until: Until) -> None:
+    async with showing(qtbot, folder, until) as panel:
+        entry = go_to(panel, "Erasing 1\u202f200 items")
+        panel.settle_action.trigger()
+        await until(lambda: not panel.journal.unfinished() and "0 of 1\u202f200 items erased" in titles(panel))
+        assert panel.current is not None
+        assert panel.current.path == entry.path
+        assert not panel.settle_action.isEnabled()
+
+
+async def test_in_a_narrow_dock_what_matters_is_kept(qtbot: QtBot, folder: Path, until: Until) -> None:
+    async with showing(qtbot, folder, until) as panel:
+        go_to(panel, "Erasing 1\u202f200 items")
+        panel.resize(200, 420)
+        await until(lambda: panel.width() == 200)
+        assert seen(panel) == {"Continue…", "Restore…"}
+        go_to(panel, "120 items moved")
+        panel.resize(140, 420)
+        await until(lambda: seen(panel) == {"Open receipt"})
+        panel.resize(440, 420)
+        await until(lambda: seen(panel) == {"Open receipt", "Show file"})
 
 
 async def test_what_comes_and_ends_is_seen_without_being_asked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
