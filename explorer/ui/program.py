@@ -101,7 +101,8 @@ class Program:
         if options.filter is not None and self.window.engine is not None:
             self.window.go_to_filter(options.filter)
         self._say_notices()
-        await self._say_interrupted()
+        if options.shot is None:  # a picture is of the memory alone
+            await self._say_interrupted()
 
     async def _open_last(self, *, is_read_only: bool) -> None:
         """Open what was open last; the sample where that is not possible any more."""
