@@ -465,8 +465,8 @@ async def test_c7_a_refused_key_is_raised_where_nothing_went(journal: Journal) -
     removal = await counted(engine, TEAM, Action.FORGET, journal)
     with pytest.raises(Unauthorized, match="key rejected"):
         await steps_of(removal)
-    (receipt,) = journal.folder.iterdir()
-    assert [line["line"] for line in lines_of(receipt)] == ["begin", "asked", "stopped", "end"]
+    (receipt,) = journal.folder.glob("*.jsonl")
+    assert [line["line"] for line in lines_of(receipt)] == ["begin", "planned", "asked", "stopped", "end"]
     assert (len(engine), len(engine.requests("forget"))) == (11, 1)
 
 
@@ -477,7 +477,7 @@ async def test_c9_what_is_not_offered_is_never_done(action: Action, journal: Jou
     removal = await counted(engine, TEAM, action, journal)
     with pytest.raises(Unsupported):
         await steps_of(removal)
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     end = named(receipt, "end")[0]
     assert (end["removed"], end["not_tried"], end["stopped"]) == (0, 10, f"engine does not {action}")
     assert len(engine) == 11
@@ -606,10 +606,10 @@ async def test_cancelled_in_the_midst_of_a_call_the_receipt_says_what_was_not_an
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     lines = lines_of(receipt)
     asked = {Action.FORGET: "asked", Action.ERASE: "erase_asked"}[action]
-    assert [line["line"] for line in lines] == ["begin", asked, "stopped", "end"]
+    assert [line["line"] for line in lines] == ["begin", "planned", asked, "stopped", "end"]
     assert (lines[-1]["unanswered"], lines[-1]["removed"], lines[-1]["not_tried"]) == (10, 0, 0)
     if action is Action.FORGET:
         assert lines[1]["ids"] == ids
@@ -622,7 +622,7 @@ async def test_left_between_two_batches_the_receipt_ends_with_what_went(journal:
         async for step in run:
             if step.done == 100 and step.phase is Phase.REMOVING:
                 break
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     end = named(receipt, "end")[0]
     assert (end["removed"], end["not_tried"], end["unanswered"]) == (100, 250, 0)
     assert end["stopped"] == "it was left before its end"
