@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +14,7 @@ from explorer.contract import (
     Conflict,
     EngineDescriptor,
     EngineFailure,
+    EngineHealth,
     EraseReport,
     EraseRequest,
     FetchMode,
@@ -25,6 +27,7 @@ from explorer.contract import (
     MetaFilter,
     Namespace,
     NotFound,
+    Reach,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
@@ -36,6 +39,7 @@ from explorer.removal.journal import Journal
 from explorer.removal.outcome import Asked, Phase, Step
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import ReceiptWriter
+from explorer.removal.removing import Removal
 from explorer.transfer import FileError
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
@@ -58,6 +62,7 @@ from tests.removal.made import (
 ACME = Namespace.parse("team:acme")
 TEAM = Target.at(ACME)
 BIG = Target.below(ACME)
+BOT = MetaFilter(reach=Reach.exact(Namespace.parse("team:acme/service:bot")))
 
 
 class Words(FakeEngine):
@@ -654,6 +659,71 @@ async def test_a_receipt_that_cannot_be_written_ends_it(journal: Journal, monkey
     outcome = await done(removal)
     assert (outcome.removed, len(outcome.not_tried), outcome.stopped) == (100, 250, "the disk is full")
     assert len(engine) == 251
+
+
+async def test_a_receipt_that_cannot_be_begun_removes_nothing(journal: Journal) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    journal.folder.write_text("no folder")
+    with pytest.raises(FileError):
+        await steps_of(removal)
+    assert len(engine) == 11
+
+
+async def test_a_receipt_that_cannot_be_ended_is_told_with_what_went(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(writer: ReceiptWriter, **facts: object) -> None:
+        raise FileError("the disk is full")
+
+    removal = await counted(await acme(10), TEAM, Action.FORGET, journal)
+    monkeypatch.setattr(ReceiptWriter, "close", full)
+    outcome = await done(removal)
+    assert (outcome.removed, outcome.stopped) == (10, "the disk is full")
+
+
+async def test_cancelled_while_the_receipt_is_begun_nothing_is_left_of_it(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    begin = Journal.begin
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(self: Journal, removal: Removal, action: str) -> ReceiptWriter:
+        begun.set()
+        may_go_on.wait(5)
+        return begin(self, removal, action)
+
+    monkeypatch.setattr(Journal, "begin", slowly)
+    running = asyncio.create_task(steps_of(removal))
+    await until(begun.is_set)
+    running.cancel()
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (list(journal.folder.iterdir()), len(engine)) == ([], 11)
+
+
+@pytest.mark.parametrize("keeps_texts", [False, True])
+async def test_texts_are_on_the_receipt_only_where_they_are_asked_for(keeps_texts: bool, journal: Journal) -> None:
+    engine = await acme(2)
+    await engine.store(learning("sandboxed", "team:acme/service:bot"))
+    ids = [*await ids_of(engine), *await ids_of(engine, BOT)]
+    removal = await counted(engine, Target.of_ids(ids), Action.FORGET, journal)
+    removal.keeps_texts = keeps_texts
+    outcome = await done(removal)
+    texts = {line["id"]: line["text"] for line in named(outcome.receipt, "text")}
+    said = ["number 0 of the team", "number 1 of the team", "stays", "sandboxed"]
+    assert texts == (dict(zip(ids, said, strict=True)) if keeps_texts else {})
+    assert (outcome.removed, len(engine)) == (4, 0)
+
+
+async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journal) -> None:
+    engine = await acme(3)
+    engine.state = EngineHealth.degraded("the removal is not finished: its log still holds traces")
+    outcome = await forgotten(engine, TEAM, journal)
+    assert [line["words"] for line in named(outcome.receipt, "remains")] == [[engine.state.reason]]
 
 
 # --- batches
