@@ -255,6 +255,40 @@ async def test_nothing_of_the_items_words_is_written(journal: Journal) -> None:
         assert b"a 0" not in path.read_bytes()
 
 
+async def test_what_cannot_be_taken_back_is_on_the_disk_first(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removal = await counted(await ten(), journal, action=Action.ERASE)
+    kept: list[list[str]] = []
+    fsync = os.fsync
+
+    def keep(handle: int) -> None:
+        fsync(handle)
+        kept.extend(names(lines_of(path)) for path in journal.folder.glob("*.jsonl"))
+
+    monkeypatch.setattr(receipts.os, "fsync", keep)
+    with journal.begin(removal, "erase") as writer:
+        writer.note("erase_asked", request={})
+        writer.note("erased", scopes=1, receipts=[])
+        writer.close(removed=5)
+    begun = ["begin", "planned"]
+    assert [*filter(None, kept)] == [begun, [*begun, "erase_asked"], [*begun, "erase_asked", "erased", "end"]]
+
+
+async def test_a_file_system_without_locks_keeps_receipts_all_the_same(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+        writer.close(removed=5)
+    assert Receipt.read(writer.path).is_finished
+
+
 def refuse_writes(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
     """The disk takes `after_bytes` more of what is written to receipts, and then nothing."""
     room = after_bytes
