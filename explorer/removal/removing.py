@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from datetime import UTC, tzinfo
@@ -25,6 +26,8 @@ from explorer.removal.receipts import ReceiptWriter
 from explorer.removal.remaining import told
 from explorer.removal.way_back import Export, WayBack, export_first
 from explorer.transfer import FileError
+
+log = logging.getLogger(__name__)
 
 
 class Removal:
@@ -113,8 +116,10 @@ class Removal:
                 with contextlib.suppress(FileError, OSError):
                     writer.note("stopped", why=outcome.stopped)
                     writer.close(**_numbers(outcome))
-                if not isinstance(error, FileError | OSError) or _took_nothing(outcome):
+                if not isinstance(error, Exception) or _took_nothing(outcome):
                     raise
+                if not isinstance(error, TinyMemoryError):
+                    log.exception("a removal ended early")
             else:
                 try:
                     await _on_a_thread(lambda: writer.close(**_numbers(outcome)))
@@ -130,7 +135,10 @@ class Removal:
         self._control.resume()
 
     def stop(self) -> None:
-        """Begin no further batch: what was removed is asked for again, the rest is told as not tried."""
+        """Begin no further batch: what was removed is asked for again, the rest is told as not tried.
+
+        While it is asked for again: ask no more, which is told as not known.
+        """
         self._control.stop()
 
     async def _counted_again(self) -> AsyncGenerator[Preview, None]:
@@ -158,7 +166,8 @@ class Removal:
             writer.note("stopped", why=outcome.stopped)
         gone = set(preview.ids).difference(outcome.left)
         if gone:
-            checking = Checking(self.engine, self.plan, preview, gone, patience)
+            self._control.next_part()
+            checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
             async with contextlib.aclosing(checking.run(outcome)) as steps:
                 written = 0
                 async for step in steps:
