@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.contract import ItemId, MetaFilter, Namespace
+from explorer.contract import ItemId, Namespace
 from explorer.engines.sqlite import SqliteEngine
 from explorer.engines.sqlite.checking import check_file
 from explorer.removal.journal import Journal, target_left
@@ -25,6 +25,7 @@ from explorer.removal.receipts import Receipt, ids_left
 from tests.fakes import learning
 from tests.removal.killing import BATCH, Round, lines_in
 from tests.removal.made import counted, done, ids_of, named
+from tests.removal.written import everything
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 25  # of each action: 50 in all
@@ -63,15 +64,6 @@ def kill(killer: subprocess.Popen[str], task: Round) -> bool:
     ended = int(killer.stdout.readline())
     assert ended in (0, -9)
     return ended != 0
-
-
-async def everything(engine: SqliteEngine) -> set[ItemId]:
-    """Sandboxes included."""
-    found: set[ItemId] = set()
-    for bucket in (await engine.namespaces(MetaFilter())).buckets:
-        filter = Target.at(Namespace.parse(bucket.value)).filter
-        found.update(await ids_of(engine, filter))
-    return found
 
 
 @pytest.mark.limit_s(120)
