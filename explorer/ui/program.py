@@ -26,6 +26,7 @@ from explorer.engines import (
 )
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
+from explorer.removal.journal import Journal
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
@@ -70,7 +71,7 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
-        self.removals = Removals(window, Journal(_receipts_folder()))
+        self.removals = Removals(window, Journal(sample.parent / "receipts"))  # where the journal's default is as well
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
