@@ -11,7 +11,16 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QCloseEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QCloseEvent,
+    QKeyEvent,
+    QPageSize,
+    QPdfWriter,
+    QResizeEvent,
+    QTextDocument,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -31,6 +40,7 @@ from explorer.contract import ItemId, MemoryEngine, Namespace, Unsupported
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
+from explorer.removal.page import write_page
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.preview import Moved, Preview
 from explorer.removal.remaining import remaining
@@ -95,6 +105,7 @@ class RemoveDialog(QDialog):
     list_wanted = Signal(object)  # a MetaFilter
     restore_wanted = Signal(object)  # the Path of an export
     folder_wanted = Signal(object)  # a Path of a file in it
+    printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
     run_ended = Signal(object, object)  # an Outcome, and the ids that were planned; None where nothing was removed
@@ -268,6 +279,7 @@ class RemoveDialog(QDialog):
         self.place_label.say(text.listed((text.inline(self._where.connection), engine)))
         is_single = len(target.ids) == 1
         self.numbers.setVisible(not is_single)
+        self.share_label.setVisible(not is_single)
         self.one_item.setVisible(is_single)
         self._body.setDirection(QHBoxLayout.Direction.BottomToTop if is_single else QHBoxLayout.Direction.LeftToRight)
         self._plan_rule.setVisible(not is_single)
@@ -556,7 +568,21 @@ class RemoveDialog(QDialog):
             self.folder_wanted.emit(self.outcome.receipt)
 
     def _on_receipt_print_wanted(self) -> None:
-        pass
+        if self.outcome is not None and self.outcome.receipt is not None:
+            self.jobs.start("print", self._print(self.outcome.receipt), lambda _: None)
+
+    async def _print(self, receipt: Path) -> None:
+        path = await self._choose(tr("Print the receipt to a PDF file"), f"{receipt.stem}.pdf", "pdf", "PDF (*.pdf)")
+        if path is None:
+            return
+        page = await asyncio.to_thread(write_page, receipt)
+        html = await asyncio.to_thread(page.read_text, encoding="utf-8")
+        document = QTextDocument()
+        document.setHtml(html)
+        writer = QPdfWriter(str(path))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        document.print_(writer)
+        self.printed.emit(path)
 
     # Ends
 

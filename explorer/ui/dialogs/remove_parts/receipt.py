@@ -154,7 +154,7 @@ class ReceiptView(QWidget):
             column.addWidget(note)
             column.addSpacing(16)
         if outcome.checks:
-            column.addLayout(self._table(outcome.checks, target))
+            column.addLayout(self._table(outcome, target))
         if outcome.failed:
             column.addSpacing(16)
             column.addWidget(plain_label("smallStrong", "text2", tr("Failed, with the engine's reasons")))
@@ -163,7 +163,8 @@ class ReceiptView(QWidget):
         column.addStretch(1)
         return body
 
-    def _table(self, checks: Sequence[Check], target: Target) -> QGridLayout:
+    def _table(self, outcome: Outcome, target: Target) -> QGridLayout:
+        gone = outcome.planned - len(outcome.left)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(0)
@@ -172,19 +173,20 @@ class ReceiptView(QWidget):
         for at, words in enumerate(("", tr("Asked again"), tr("With"), tr("Result"))):
             head = plain_label("small", "text2", words)
             grid.addWidget(head, 0, at, align.AlignRight if at == 3 else align.AlignLeft)
+        grid.setRowMinimumHeight(0, theme().row_height("row"))
         grid.addWidget(_rule(), 1, 0, 1, 4)
         line = 2
-        for check in checks:
+        for check in outcome.checks:
             is_clean = check.is_clean
             mark = IconLabel("check-ring" if is_clean else "warning", "accent" if is_clean else "caution")
             name = plain_label("medium", "", check_name(check))
             result = plain_label("body" if is_clean else "strong", "" if is_clean else "caution", check_result(check))
-            spoken = text.listed((check_name(check), check_with(check, target), check_result(check)))
+            spoken = text.listed((check_name(check), check_with(check, target, gone), check_result(check)))
             name.setAccessibleName(spoken)
             grid.setRowMinimumHeight(line, theme().row_height("row") + 4)
             grid.addWidget(mark, line, 0, align.AlignVCenter)
             grid.addWidget(name, line, 1, align.AlignVCenter)
-            grid.addWidget(plain_label("body", "text2", check_with(check, target)), line, 2, align.AlignVCenter)
+            grid.addWidget(plain_label("body", "text2", check_with(check, target, gone)), line, 2, align.AlignVCenter)
             grid.addWidget(result, line, 3, align.AlignVCenter | align.AlignRight)
             line += 1
             if not is_clean:
