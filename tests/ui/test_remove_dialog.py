@@ -43,6 +43,12 @@ ITEMS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much is asked again is tested without a window."""
+    monkeypatch.setattr("explorer.removal.preview.TEXTS", 3)
+
+
 def sqlite(tmp_path: Path) -> MemoryEngine:
     return build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
 
@@ -306,7 +312,7 @@ async def test_while_it_runs_it_cannot_be_closed_and_can_be_paused_and_stopped(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
     engine = FakeEngine()
-    async with opened(qtbot, tmp_path, until, engine, at(250)) as it:
+    async with opened(qtbot, tmp_path, until, engine, at(130)) as it:
         dialog = await it.planned(Target.at(ACME))
         it.answer()
         gate = engine.hold("forget")
@@ -316,16 +322,16 @@ async def test_while_it_runs_it_cannot_be_closed_and_can_be_paused_and_stopped(
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
         dialog.close()
         assert dialog.isVisible()
-        assert dialog.running.said == "0 of 250"
+        assert dialog.running.said == "0 of 130"
         dialog.running.pause_button.click()
         assert dialog.running.pause_button.text() == "Resume"
         gate.open()
-        await until(lambda: dialog.running.said == "100 of 250")
+        await until(lambda: dialog.running.said == "100 of 130")
         assert len(engine.requests("forget")) == 1, "no further batch while it is paused"
         dialog.running.stop_button.click()
         await until(lambda: dialog.outcome is not None)
-        assert it.title == "100 of 250 removed, 150 not tried"
-        assert await it.stored() == 150
+        assert it.title == "100 of 130 removed, 30 not tried"
+        assert await it.stored() == 30
         assert not it.window.job_list.is_holding
 
 
@@ -350,7 +356,7 @@ async def test_it_goes_on_in_the_background_and_comes_back_with_the_receipt(
 
 async def test_stopping_its_job_stops_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     engine = FakeEngine()
-    async with opened(qtbot, tmp_path, until, engine, at(250)) as it:
+    async with opened(qtbot, tmp_path, until, engine, at(130)) as it:
         dialog = await it.planned(Target.at(ACME))
         it.answer()
         gate = engine.hold("forget")
@@ -361,7 +367,7 @@ async def test_stopping_its_job_stops_it(qtbot: QtBot, tmp_path: Path, until: Un
         gate.open()
         await until(lambda: dialog.outcome is not None)
         assert job.state is State.CANCELLED
-        assert it.title == "100 of 250 removed, 150 not tried"
+        assert it.title == "100 of 130 removed, 30 not tried"
 
 
 async def test_an_engine_that_refuses_to_erase_offers_to_forget(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -523,6 +529,7 @@ async def test_an_export_first_is_read_back_and_restored(qtbot: QtBot, tmp_path:
 
 async def test_nothing_is_confirmed_while_the_export_is_written(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, sqlite(tmp_path), ITEMS) as it:
+        it.removals.memory_path = str(tmp_path / "a.db")
         dialog = await it.planned(Target.below(ACME), Action.ERASE)
         it.answer()
         assert dialog.confirm.remove_button.isEnabled()

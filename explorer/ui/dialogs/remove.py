@@ -419,7 +419,6 @@ class RemoveDialog(QDialog):
         path = await self._choose(tr("Export first"), _export_name(removal), "jsonl", "JSON Lines (*.jsonl *.ndjson)")
         if path is None:
             return
-        await asyncio.to_thread(refuse_memory, path, self._where.memory_path)
         self.confirm.way_back.show_progress(Export(), preview.total)
         shown_s = 0.0
         async with contextlib.aclosing(removal.export_first(path, overwrite=True)) as steps:
@@ -440,6 +439,7 @@ class RemoveDialog(QDialog):
         if not await ask(dialog) or not dialog.selectedFiles():
             return None
         path = Path(dialog.selectedFiles()[0])
+        await asyncio.to_thread(refuse_memory, path, self._where.memory_path)
         if await asyncio.to_thread(path.exists) and not await confirm(
             self,
             tr("{file} is there already", file=text.inline(path.name)),
