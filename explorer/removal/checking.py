@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,8 +30,10 @@ from explorer.contract import (
 from explorer.contract.engine import alike
 from explorer.contract.model import collapsed
 from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.i18n import tr
+from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
-from explorer.removal.patience import Patience
+from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
 
@@ -42,6 +45,8 @@ QUOTED = 40
 """Characters in a row that are no chance."""
 _COMPARED = 4_000
 _STILL = 20
+
+log = logging.getLogger(__name__)
 
 Ask = Callable[[], Awaitable[None]]
 
@@ -78,13 +83,20 @@ class Checking:
     """The questions about `gone`, of what was planned by `preview`."""
 
     def __init__(
-        self, engine: MemoryEngine, plan: Plan, preview: Preview, gone: Collection[ItemId], patience: Patience
+        self,
+        engine: MemoryEngine,
+        plan: Plan,
+        preview: Preview,
+        gone: Collection[ItemId],
+        control: Control,
+        patience: Patience,
     ) -> None:
         self.there: dict[ItemId, None] = {}
         """Those of `gone` that are there all the same: they were listed, or got."""
         self._engine = engine
         self._preview = preview
         self._gone = frozenset(gone)
+        self._control = control
         self._patience = patience
         self._others: dict[int, int] = {}
         """By filter: how many items that did not go it lists."""
@@ -95,7 +107,10 @@ class Checking:
             self._filters = list({filter.model_dump_json(): filter for filter in narrow}.values())
 
     async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
-        """Ask, telling before each question; each finished line is added to the outcome's checks."""
+        """Ask, telling before each question; each finished line is added to the outcome's checks.
+
+        Once it is stopped, what was not asked by then is a check with an error.
+        """
         lines = self._lines()
         total = sum(len(line.questions) for line in lines)
         done = 0
@@ -111,6 +126,9 @@ class Checking:
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
         while line.error is None:
+            if self._control.is_stopped:
+                line.error = tr("it was stopped before this was asked")
+                return
             asked_at = self._patience.clock()
             try:
                 await ask()
@@ -119,7 +137,7 @@ class Checking:
                 if delay is None:
                     line.error = error.text
                     return
-                async with contextlib.aclosing(self._patience.wait(delay, to_the_end=True)) as waiting:
+                async with contextlib.aclosing(self._patience.wait(delay)) as waiting:
                     async for _ in waiting:
                         yield error.text
                 continue
@@ -129,6 +147,9 @@ class Checking:
                     line.error = error.text
             except TinyMemoryError as error:
                 line.error = error.text
+            except Exception as error:
+                log.exception("asking again failed")
+                line.error = unexpected(error)
             else:
                 line.answered += 1
                 self._patience.progressed()

@@ -22,6 +22,7 @@ import platformdirs
 from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
+from explorer.engines.os_errors import why
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
@@ -176,7 +177,7 @@ class Journal:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise FileError(f"cannot read the receipts in {self.folder}: {error.strerror}") from error
+            raise FileError(f"cannot read the receipts in {self.folder}: {why(error)}") from error
 
 
 def target_left(path: Path) -> Target | None:

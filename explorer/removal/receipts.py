@@ -51,7 +51,7 @@ FORMAT = 1
 PLANNED_AT_ONCE = 1_000
 """Ids in one line of them."""
 
-_LOCK_WAIT_S = 2.0
+_LOCK_WAIT_S = 0.5
 _MAX_LINE = 64 << 20
 _MAX_FIRST = 8 << 20
 _TAIL = 256 << 10
