@@ -129,8 +129,9 @@ def verdict(receipt: Receipt) -> list[str]:
     if receipt.stopped is not None:
         said.append(named(tr("It ended early"), sentence(receipt.stopped)))
     if receipt.unanswered_in_all:
-        items = counted(receipt.unanswered_in_all, "item")
-        said.append(tr("The engine never answered for {items}: they may be gone, or not.", items=items))
+        one = "The engine never answered for {n} item, which may be gone, or not."
+        many = "The engine never answered for {n} items, which may be gone, or not."
+        said.append(tr_n(one, many, receipt.unanswered_in_all, n=number(receipt.unanswered_in_all)))
     left = listed(
         (
             _some(receipt.failed_in_all, *mark_n("{n} failed", "{n} failed")),
@@ -262,7 +263,7 @@ def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
     else:
         yield from _filter(target.filter)
     if receipt.kinds:
-        kinds = (f"{number(n)} {word(kind)}" if kind in list(ItemKind) else "" for kind, n in receipt.kinds.items())
+        kinds = (named(word(kind), number(n)) for kind, n in receipt.kinds.items() if kind in list(ItemKind))
         yield tr("Kinds"), listed(kinds)
 
 
@@ -353,7 +354,7 @@ _STYLE = """
 body { font-family: sans-serif; font-size: 10pt; color: #1c1c1a; background: #ffffff; margin: 2em; }
 h1 { font-size: 17pt; font-weight: 600; margin-bottom: 4px; }
 h2 { font-size: 12pt; font-weight: 600; margin-top: 18px; margin-bottom: 4px; }
-table { border-collapse: collapse; }
+table { border-collapse: collapse; margin-top: 8px; }
 th { text-align: left; font-weight: 600; padding: 3px 18px 3px 0; border-bottom: 1px solid #8a8a86; }
 td { text-align: left; vertical-align: top; padding: 3px 18px 3px 0; }
 p { margin-top: 2px; margin-bottom: 4px; }

@@ -116,12 +116,8 @@ def _of_sources(sources: Mapping[Source, int]) -> list[Remnant]:
 def _source_words(n: int, kind: SourceKind, id: str) -> str:
     items, kind_word = counted(n, "item"), word(kind.value)
     if not id:
-        # Translators: {kind} is folder, file, link, github or rss
-        return tr(
-            "{items} came from a source ({kind}) that may bring them back at its next sync.",
-            items=items,
-            kind=kind_word,
-        )
+        # Translators: {kind} is folder, file, link, github or rss; below, the source's name follows after a colon
+        return tr("{items} may come back at the next sync of a source ({kind}).", items=items, kind=kind_word)
     said = tr("{items} may come back at the next sync of their source ({kind})", items=items, kind=kind_word)
     return named(said, inline(id))
 

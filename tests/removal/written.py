@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from explorer.contract import ItemId, MemoryEngine, Namespace, SourceKind, SourceRef
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, SourceKind, SourceRef
 from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.preview import Preview
@@ -47,3 +47,11 @@ def planned(removal: Removal) -> list[ItemId]:
 
 def names(lines: Sequence[dict[str, Any]]) -> list[str]:
     return [line["line"] for line in lines]
+
+
+async def everything(engine: MemoryEngine) -> set[ItemId]:
+    """All ids, sandboxes included."""
+    found: set[ItemId] = set()
+    for bucket in (await engine.namespaces(MetaFilter())).buckets:
+        found.update(await made.ids_of(engine, Target.at(Namespace.parse(bucket.value)).filter))
+    return found
