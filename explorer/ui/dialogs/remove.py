@@ -548,7 +548,7 @@ class RemoveDialog(QDialog):
         now = datetime.now(UTC)
         self.place_label.say(subtitle(what, text.inline(self._where.connection), self._began_at, now, self._where.zone))
         self.choice.hide()
-        self.receipt.show_outcome(outcome, self._target, self._action, way_back, self._remaining())
+        self.receipt.show_outcome(outcome, self._action, way_back, self._remaining())
         self._pages.setCurrentIndex(1)
         resize_to_design(self, *_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)

@@ -13,7 +13,7 @@ from explorer import text
 from explorer.contract import MemoryEngine, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
-from explorer.removal.outcome import Asked, Check, Outcome
+from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Preview, Source
 from explorer.ui.conditions import conditions
@@ -345,57 +345,3 @@ def doubt(outcome: Outcome) -> str:
     if not outcome.checks:
         said.append(tr("Nothing was asked again."))
     return " ".join(said)
-
-
-def check_name(check: Check) -> str:
-    match check.asked:
-        case Asked.LIST:
-            return tr("List")
-        case Asked.GET:
-            return tr("Get")
-        case Asked.EXPLORE:
-            return tr("Explore")
-        case Asked.RECALL:
-            return tr("Recall")
-        case _:
-            mode = text.word(check.mode) if check.mode is not None else ""
-            return text.listed((tr("Fetch"), mode))
-
-
-def check_with(check: Check, target: Target, gone: int) -> str:
-    """What was asked, of `gone` items."""
-    n = check.questions
-    match check.asked:
-        case Asked.LIST:
-            if target.filter is not None:
-                return tr("the same filter, read to the end")
-            return tr_n("{n} narrow filter", "{n} narrow filters", n, n=text.number(n))
-        case Asked.GET:
-            return tr_n("its id", "all {n} ids", gone, n=text.number(gone))
-        case Asked.EXPLORE:
-            return tr("every facet")
-        case Asked.RECALL:
-            return tr_n("{n} question", "{n} questions", n, n=text.number(n))
-        case _:
-            return tr_n("{n} text of what went", "{n} texts of what went", n, n=text.number(n))
-
-
-def check_result(check: Check) -> str:
-    if check.error is not None:
-        return tr("not asked")
-    if check.found:
-        return tr_n("{n} still found", "{n} still found", check.found, n=text.number(check.found))
-    if check.quoted:
-        return tr_n("{n} still answers", "{n} still answer", check.quoted, n=text.number(check.quoted))
-    return tr("0 found")
-
-
-def check_reason(check: Check) -> str:
-    """Why a question is not clean; empty where it is."""
-    if check.error is not None:
-        return text.sentence(check.error)
-    if check.found:
-        return tr("What was to go still answers here.")
-    if check.quoted:
-        return tr("Answered from an item that holds the same words. It was not in the plan.")
-    return ""
