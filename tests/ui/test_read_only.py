@@ -109,12 +109,17 @@ async def test_actions_that_write_say_why_they_cannot_be(qtbot: QtBot, tmp_path:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(open_path=path, is_read_only=True))
         await until(lambda: is_idle(program))
-        assert program.window.import_action in program.window.writing_actions
-        for action in program.window.writing_actions:
+        window = program.window
+        window.items.view.selectRow(0)
+        writing = [window.import_action, window.items.forget_action, *window.removing.all]
+        for action in writing:
             assert not action.isEnabled()
-            assert action.toolTip().endswith("Opened read-only.")
+            assert action.toolTip().endswith("Opened read-only." if action.property("tip") else "Opened read-only")
+        assert not window.items.forget_button.isEnabled()
         await allow_changes(qtbot, until, program)
-        assert all(action.isEnabled() for action in program.window.writing_actions)
+        window.items.view.selectRow(0)
+        assert all(action.isEnabled() for action in writing)
+        assert window.items.forget_button.isEnabled()
 
 
 @pytest.mark.parametrize("is_read_only", [False, True])
