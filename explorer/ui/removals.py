@@ -82,7 +82,7 @@ class Removals:
         dialog.item_opened.connect(self._on_dialog_item_opened)
         dialog.list_wanted.connect(self._on_dialog_list_wanted)
         dialog.folder_wanted.connect(self._on_dialog_folder_wanted)
-        dialog.restore_wanted.connect(partial(self._on_dialog_restore_wanted, engine))
+        dialog.restore_wanted.connect(partial(self.restore, engine))
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
@@ -130,7 +130,8 @@ class Removals:
     def _on_dialog_folder_wanted(self, path: Path) -> None:
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
-    def _on_dialog_restore_wanted(self, engine: MemoryEngine, path: Path) -> None:
+    def restore(self, engine: MemoryEngine, path: Path) -> None:
+        """Store a file's items again, as a job, where `engine` is still what is open."""
         if self.window.engine is engine:
             lane = f"restore {next(self._lanes)}"
             self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
