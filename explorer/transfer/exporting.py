@@ -135,18 +135,21 @@ async def _named(engine: MemoryEngine, ids: Sequence[ItemId], reach: Reach | Non
 async def _pages(
     engine: MemoryEngine, filter: MetaFilter, sandboxes: bool, page_size: int
 ) -> AsyncGenerator[ExportPage, None]:
-    async with contextlib.aclosing(_listing(engine, filter, page_size)) as listing:
+    async with contextlib.aclosing(export_pages(engine, filter, page_size)) as listing:
         async for page in listing:
             yield page
     if sandboxes:
         for root, _ in await sandbox_roots(engine, filter):
             below = filter.model_copy(update={"reach": Reach.subtree(root)})
-            async with contextlib.aclosing(_listing(engine, below, page_size)) as listing:
+            async with contextlib.aclosing(export_pages(engine, below, page_size)) as listing:
                 async for page in listing:
                     yield page
 
 
-async def _listing(engine: MemoryEngine, filter: MetaFilter, page_size: int) -> AsyncGenerator[ExportPage, None]:
+async def export_pages(
+    engine: MemoryEngine, filter: MetaFilter, page_size: int = _PAGE
+) -> AsyncGenerator[ExportPage, None]:
+    """The pages of an export to its very end. Raises EngineFailure where it has none, and the engine's errors."""
     cursor: str | None = None
     seen: set[str] = set()
     empty = 0
