@@ -8,12 +8,13 @@ over again, which is a replay, a move that was cut short goes on when it is run 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from explorer.contract import (
     MAX_STORE_MANY,
@@ -40,9 +41,11 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import tr
+from explorer.removal.journal import Journal
 from explorer.removal.plan import Plan
 from explorer.removal.preview import PAGE, Preview
-from explorer.transfer import export_pages
+from explorer.removal.receipts import ReceiptWriter
+from explorer.transfer import FileError, export_pages
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,16 +55,6 @@ _MAX_WAIT_S = 30.0
 _GIVEN_UP_AFTER_S = 300.0
 _SLICE_S = 0.5
 """How long a wait may be deaf to `stop`."""
-
-
-class Writer(Protocol):
-    """The receipt that is being written."""
-
-    path: Path
-
-    def note(self, line: str, /, **values: object) -> None: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +156,7 @@ class Move:
 
     `plan` is one of a forget. Of the sandboxes below its target those of `sandboxes` go as well, the others stay.
     `is_same_store` says whether both engines are on one memory; None has that found out, and it counts as one as long
-    as it is not. `begin` begins the receipt, from what its first line says. `sleep` is how it waits, in seconds.
+    as it is not. The connections are the names of what is open, for the receipt. `sleep` is how it waits, in seconds.
     """
 
     def __init__(
@@ -172,10 +165,12 @@ class Move:
         plan: Plan,
         destination: MemoryEngine,
         way: Way,
+        journal: Journal,
+        connection: str,
+        to_connection: str,
         *,
         sandboxes: Sequence[Namespace] = (),
         is_same_store: bool | None = None,
-        begin: Callable[[dict[str, object]], Writer] | None = None,
         zone: tzinfo = UTC,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -193,7 +188,9 @@ class Move:
             below = [filter.model_copy(update={"reach": Reach.subtree(node)}) for node in sandboxes]
             self._filters = [filter, *below]
         self._is_same = True if source is destination else is_same_store
-        self._begin = begin
+        self._journal = journal
+        self._connection = connection
+        self._to_connection = to_connection
         self._zone = zone
         self._sleep = sleep
         self._going = asyncio.Event()
@@ -203,7 +200,7 @@ class Move:
         self._failed_in_a_row = 0
         self._waited_in_a_row_s = 0.0
         self._outcome = MoveOutcome(0, way.is_copy)
-        self._writer: Writer | None = None
+        self._writer: ReceiptWriter | None = None
 
     @property
     def base(self) -> Namespace:
@@ -379,10 +376,12 @@ class Move:
         self._stopped = None
         self._failed_in_a_row = 0
         self._waited_in_a_row_s = 0.0
-        self._writer = writer = None if self._begin is None else self._begin(self._first_line(preview))
+        writer = await asyncio.to_thread(
+            self._journal.begin_move, self.source, self._connection, self._first_line(preview)
+        )
+        self._writer = writer
+        outcome.receipt = writer.path
         try:
-            if writer is not None:
-                outcome.receipt = writer.path
             yield MoveStep(0, len(ids))
             for start in range(0, len(ids), MAX_STORE_MANY):
                 await self._going.wait()
@@ -391,27 +390,14 @@ class Move:
                 else:
                     await self._take(ids[start : start + MAX_STORE_MANY], preview)
                 if self._stopped is not None:
-                    outcome.stopped = self._stopped
                     break
                 yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
             tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone)
             outcome.not_tried = [id for id in ids if id not in tried]
-            if outcome.stopped is not None:
-                self._note("stopped", why=outcome.stopped)
-            self._note(
-                "end",
-                done=len(outcome.done),
-                replayed=outcome.replayed,
-                gone=len(outcome.gone),
-                kept=len(outcome.kept),
-                incomplete=len(outcome.incomplete),
-                not_tried=len(outcome.not_tried),
-                waited_s=round(outcome.waited_s, 3),
-            )
+            await asyncio.to_thread(self._end, writer, outcome)
         finally:
             self._writer = None
-            if writer is not None:
-                writer.close()
+            writer.release()
         yield MoveStep(len(ids) - len(outcome.not_tried), len(ids), outcome)
 
     def pause(self) -> None:
@@ -430,26 +416,54 @@ class Move:
         self._is_stopping = True
         self._going.set()
 
-    def _first_line(self, preview: MovePreview) -> dict[str, object]:
-        def named(engine: MemoryEngine) -> dict[str, str]:
-            descriptor = engine.descriptor()
-            return {"id": descriptor.id, "label": descriptor.label}
-
+    def _first_line(self, preview: MovePreview) -> dict[str, Any]:
+        about = self.destination.descriptor()
         return {
             "action": "copy" if self.way.is_copy else "move",
-            "engine": named(self.source),
-            "destination": named(self.destination),
-            "to": None if self.way.to is None else str(self.way.to),
-            "keeps_tree": self.way.keeps_tree,
             "target": self.plan.target,
-            "kinds": {kind.value: n for kind, n in preview.found.kinds.items()},
-            "nodes": {str(node): n for node, n in preview.found.nodes.items()},
+            "base": self.base,
+            "sandboxes": [filter.reach.at for filter in self._filters[1:] if filter.reach is not None],
+            "to_connection": self._to_connection,
+            "to_engine": {"id": about.id, "label": about.label},
+            "to": self.way.to,
+            "keeps_tree": self.way.keeps_tree,
+            "kinds": preview.found.kinds,
+            "nodes": preview.found.nodes,
+            "incomplete": len(preview.incomplete),
+            "counted_at": preview.found.counted_at,
             "ids": list(preview.nodes),
         }
 
-    def _note(self, line: str, **values: object) -> None:
-        if self._writer is not None:
-            self._writer.note(line, **values)
+    def _end(self, writer: ReceiptWriter, outcome: MoveOutcome) -> None:
+        outcome.stopped = self._stopped
+        if outcome.stopped is not None:
+            self._note("stopped", why=outcome.stopped)
+            outcome.stopped = self._stopped
+        try:
+            writer.close(
+                removed=0 if outcome.is_copy else len(outcome.done),
+                done=len(outcome.done),
+                replayed=outcome.replayed,
+                already_gone=outcome.gone,
+                failed=outcome.kept,
+                not_tried=outcome.not_tried,
+                stopped=outcome.stopped,
+                waited_s=round(outcome.waited_s, 3),
+                is_clean=outcome.is_clean,
+            )
+        except FileError as error:  # what was done is done; the receipt lacks its end, and says no more than is true
+            outcome.stopped = outcome.stopped or error.text
+
+    def _note(self, line: str, /, **facts: Any) -> bool:
+        """Write a line of the receipt; where the disk refuses it, nothing further is begun."""
+        if self._writer is None:
+            return False
+        try:
+            self._writer.note(line, **facts)
+        except FileError as error:
+            self._stopped = self._stopped or error.text
+            return False
+        return True
 
     async def _take(self, ids: list[ItemId], preview: MovePreview) -> None:
         """One batch, from reading it to removing it: each step takes only what the one before has brought."""
@@ -457,9 +471,8 @@ class Move:
         placed = [(each.id, self._placed(each.item)) for each in old]
         stored = await self._store(placed)
         whole = await self._read_new(placed, stored, preview.can_check)
-        if not whole:
+        if not whole or not self._note("copied", pairs=[[id, stored[id][0]] for id in whole]):
             return
-        self._note("copied", pairs=[[id, stored[id][0]] for id in whole])
         if not self.way.is_copy:
             if preview.is_same_store:  # where one id is one item, which removing the old would remove
                 whole = [id for id in whole if not self._is_itself(id, stored[id][0])]
@@ -626,6 +639,15 @@ class Move:
     def _keep(self, id: ItemId, reason: str) -> None:
         self._outcome.kept[id] = reason
         self._note("failed", id=id, reason=reason)
+
+
+def is_one_file(path: str | None, other: str | None) -> bool | None:
+    """Whether two memories are one file, by their paths; None where one of them is no file."""
+    if path is None or other is None:
+        return None
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _is_same(found: Exported | Hit, item: StoreItem) -> bool:
