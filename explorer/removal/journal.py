@@ -24,7 +24,7 @@ from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
-from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter
+from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
 
 if TYPE_CHECKING:
@@ -177,6 +177,22 @@ class Journal:
             return []
         except OSError as error:
             raise FileError(f"cannot read the receipts in {self.folder}: {error.strerror}") from error
+
+
+def target_left(path: Path) -> Target | None:
+    """What an interrupted removal has to be planned with again; None where nothing of it is left.
+
+    An erase takes the same nodes again; a forget those of its items that are not known to be gone. The old receipt is
+    settled by `Journal.settle` once the new one is begun. Raises FileError where it cannot be read.
+    """
+    left = ids_left(path)
+    receipt = Receipt.read(path)
+    target = receipt.target
+    if not left or target is None:
+        return None
+    if receipt.action == "erase" or target.is_whole_tree:  # which may be in sandboxes, that no one reach admits
+        return target
+    return Target.of_ids(left, target.filter.reach if target.filter is not None else target.reach)
 
 
 def _finish(path: Path) -> None:

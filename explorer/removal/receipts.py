@@ -17,7 +17,7 @@ a receipt without an `end`, and that no program holds, was interrupted.
     waited     seconds, why
     paused, resumed
     stopped    why: a sentence part
-    checked    check: a question asked again
+    checked    a question asked again, as `Checked` has it; of `still` the id and node of each
     text       id, text: what an item said, where it was asked to be kept
     remains    words: what this does not reach, a sentence each
     end        removed, already_gone, failed, not_tried, unanswered, stored_after, …: see `ReceiptWriter.close`
@@ -42,7 +42,7 @@ from pydantic import BaseModel, ValidationError
 from explorer.contract import FetchMode, ItemId, Namespace
 from explorer.engines.locks import is_locked, sync_folder, try_lock
 from explorer.engines.os_errors import why
-from explorer.removal.outcome import Asked, Check
+from explorer.removal.outcome import Asked
 from explorer.removal.plan import Target
 from explorer.transfer import FileError
 
@@ -54,7 +54,8 @@ PLANNED_AT_ONCE = 1_000
 _LOCK_WAIT_S = 2.0
 _MAX_LINE = 64 << 20
 _MAX_FIRST = 8 << 20
-_TAIL = 64 << 10
+_TAIL = 256 << 10
+_MAX_AT_END = 100
 _MAX_TEXT = 2_000
 _MAX_PATH = 32_000
 _MAX_KEPT = 10_000
@@ -74,6 +75,9 @@ class ReceiptWriter:
         self._size = os.fstat(handle).st_size
         self._is_torn = False
         self._is_ended = False
+        self._failed: set[str] = set()
+        self._checks: list[bool] = []
+        """Whether each was clean."""
         self._on_end = on_end
 
     @classmethod
@@ -123,6 +127,10 @@ class ReceiptWriter:
         self._is_torn = False
         self._is_ended = line == "end"
         self._size += len(data)
+        if line == "failed":
+            self._failed.add(str(facts.get("id")))
+        elif line == "checked":
+            self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
 
     def planned(self, ids: list[ItemId]) -> None:
         """Name what goes, in the order of its turn."""
@@ -142,13 +150,23 @@ class ReceiptWriter:
         """Write `end` with what came of it: numbers (`removed`, `already_gone`, `failed`, `not_tried`, `unanswered`,
         each a count or the things counted), `stopped`, `stored_after`, `waited_s`. After it nothing is written.
 
-        Where `end` was noted already it is not written again; nothing happens for a receipt that is closed.
+        Of `failed` with reasons, those get a line first that have none. Whether all is well (`is_clean`) is told by
+        the lines before, where it is not given: everything gone, and no question answered. Where `end` was noted
+        already it is not written again; nothing happens for a receipt that is closed.
         """
         if self._handle is None:
             return
         try:
             if not self._is_ended:
-                self.note("end", **{name: _counted(name, value) for name, value in facts.items()})
+                failed = facts.get("failed")
+                for id, reason in failed.items() if isinstance(failed, Mapping) else ():
+                    if id not in self._failed:
+                        self.note("failed", id=id, reason=reason)
+                said = {name: _short(name, value) for name, value in facts.items()}
+                if "is_clean" not in said and "removed" in said:
+                    left = sum(_count(said.get(name)) for name in _LEFT)
+                    said["is_clean"] = not left and bool(self._checks) and all(self._checks)
+                self.note("end", **said)
             self.sync()
         finally:
             self.release()
@@ -216,9 +234,11 @@ _LEFT = ("failed", "kept", "not_tried", "unanswered")
 _NUMBERS = ("removed", "already_gone", "failed", "not_tried", "unanswered")
 
 
-def _counted(name: str, value: Any) -> Any:
-    """The count of things, which other lines name one by one: the last line of a receipt stays short."""
-    return value if name not in _NUMBERS or isinstance(value, int) else len(value)
+def _short(name: str, value: Any) -> Any:
+    """Of things the count, and of lists the start: other lines name them all, and the last line stays short."""
+    if name in _NUMBERS:
+        return value if isinstance(value, int) else len(value)
+    return value[:_MAX_AT_END] if isinstance(value, list) else value
 
 
 def _written_time(at: datetime) -> str:
@@ -228,8 +248,6 @@ def _written_time(at: datetime) -> str:
 def _plain(value: Any) -> Any:
     """`value` as JSON has it. Raises TypeError for what a receipt does not know how to say."""
     match value:
-        case Check():
-            return _plain_check(value)
         case Enum():
             return value.value
         case None | bool() | int() | float() | str():
@@ -245,19 +263,6 @@ def _plain(value: Any) -> Any:
         case list() | tuple() | set() | frozenset():
             return [_plain(part) for part in value]
     raise TypeError(f"a receipt cannot hold a {type(value).__name__}")
-
-
-def _plain_check(check: Check) -> dict[str, Any]:
-    """Without what the items say."""
-    return {
-        "asked": check.asked.value,
-        "mode": None if check.mode is None else check.mode.value,
-        "questions": check.questions,
-        "found": check.found,
-        "quoted": check.quoted,
-        "still": [{"id": hit.id, "node": str(hit.meta.namespace)} for hit in check.still],
-        "error": check.error,
-    }
 
 
 # Reading. What a receipt holds is taken as anybody may have written it: each value is looked at before it is used.
@@ -544,7 +549,7 @@ class _Reading:
             case "stopped":
                 receipt.stopped = _text(said.get("why")) or None
             case "checked":
-                if (check := _checked(_map(said.get("check")))) is not None and len(receipt.checks) < 100:
+                if (check := _checked(said)) is not None and len(receipt.checks) < 100:
                     receipt.checks.append(check)
             case "remains":
                 receipt.remains = [_text(text) for text in _list(said.get("words"))[:100]]
@@ -633,6 +638,7 @@ class _Reading:
         receipt.failed_in_all = _count(end.get("failed", end.get("kept", receipt.failed_in_all)))
         receipt.not_tried = _count(end.get("not_tried", receipt.not_tried))
         receipt.unanswered_in_all = _count(end.get("unanswered", receipt.unanswered_in_all))
+        receipt.unanswered = receipt.unanswered[: receipt.unanswered_in_all]  # it may have been found out later
         receipt.stored_after = None if end.get("stored_after") is None else _count(end["stored_after"])
         receipt.stopped = _text(end.get("stopped")) or receipt.stopped
         receipt.waited_s = _number(end.get("waited_s", receipt.waited_s))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -61,6 +61,7 @@ from explorer.ui.jobs_view import JobsView
 from explorer.ui.labels import plain_label
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
+from explorer.ui.removal_actions import RemovalActions
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
@@ -99,6 +100,8 @@ class MainWindow(QMainWindow):
     import_wanted = Signal()
     export_wanted = Signal()
     export_selected_wanted = Signal()
+    removal_wanted = Signal(object, object)  # a Target and an Action
+    forget_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
     quit_wanted = Signal()
     new_window_wanted = Signal()
@@ -147,6 +150,7 @@ class MainWindow(QMainWindow):
         self._dock_moved.timeout.connect(self._dress_dock_tabs)
 
         self._build_actions()
+        self.removing = RemovalActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -311,6 +315,8 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.jobs_action])
         menu.addSeparator()
+        menu.addActions(self.removing.all)
+        menu.addSeparator()
         panels = menu.addMenu(tr("Panels"))
         titles = (tr("Show panel: namespaces"), tr("Show panel: facets"), tr("Show panel: item"))
         for dock, title in zip(self._docks, titles, strict=True):
@@ -416,6 +422,9 @@ class MainWindow(QMainWindow):
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.export_wanted.connect(self.export_selected_wanted)
+        self.items.forget_wanted.connect(self.forget_selected_wanted)
+        self.namespaces.removal_wanted.connect(self.removal_wanted)
+        self.facets.forget_wanted.connect(self.removing.forget)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
@@ -483,6 +492,7 @@ class MainWindow(QMainWindow):
             self.items.select_all_button,
             self.items.copy_cancel_button,
             self.items.export_button,
+            self.items.forget_button,
             *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
             self.viewer.similar_button,
             self.viewer.copy_button,
@@ -506,6 +516,11 @@ class MainWindow(QMainWindow):
     @property
     def engine(self) -> MemoryEngine | None:
         return self._engine
+
+    @property
+    def connection_name(self) -> str:
+        """What is open, as the person calls it."""
+        return self._name
 
     def show_choices(self, choices: list[Choice], current: str) -> None:
         self.connection_box.show_choices(choices, current)
@@ -555,6 +570,7 @@ class MainWindow(QMainWindow):
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
         allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
+        self.removing.allow(nothing or (tr("Opened read-only") if is_read_only else ""))
         allow(self.read_only_action, nothing or ("" if can_lock else tr("Only a file can be opened read-only")))
         self._show_lock(is_read_only)
 
@@ -609,6 +625,7 @@ class MainWindow(QMainWindow):
         allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
         allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        self.removing.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
@@ -680,6 +697,14 @@ class MainWindow(QMainWindow):
         words = text.counted(count, "hit" if self.trail.current.query else "item", is_more)
         # Translators: when they were read, past tense.
         self.read_label.setText(tr("{items}, read {time}", items=words, time=f"{datetime.now(self._zone):%H:%M:%S}"))
+
+    def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
+        """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
+        self.recent.drop(gone)
+        self.items.let_go(gone, kept)
+        if self.viewer.hit is not None and self.viewer.hit.id in gone:
+            self.viewer.show_hit(None)
+        self.refresh()
 
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)

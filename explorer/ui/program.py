@@ -26,6 +26,7 @@ from explorer.engines import (
 )
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
+from explorer.removal.journal import Journal
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
@@ -35,6 +36,7 @@ from explorer.ui.engine_words import engine_label
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
 
@@ -69,6 +71,7 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
+        self.removals = Removals(window, Journal(sample.parent / "receipts"))  # where the journal's default is as well
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -188,6 +191,7 @@ class Program:
             key=opened.key,
         )
         self.transfers.leave(opened.settings.path)
+        self.removals.leave(opened.settings.path)
         self._show_choices()
         if not health.is_serving:
             self._say_down(opened, health)
@@ -387,6 +391,7 @@ class Program:
         """End the window's work, then the engine."""
         await self.jobs.aclose()
         await self.transfers.aclose()
+        await self.removals.aclose()
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)
