@@ -36,6 +36,7 @@ from explorer.ui.engine_words import engine_label
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.moves import Moves
 from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
@@ -72,6 +73,7 @@ class Program:
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
         self.removals = Removals(window, Journal(sample.parent / "receipts"))  # where the journal's default is as well
+        self.moves = Moves(window, self.removals.journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -192,6 +194,7 @@ class Program:
         )
         self.transfers.leave(opened.settings.path)
         self.removals.leave(opened.settings.path)
+        self.moves.leave(opened.settings.path, opened.name if opened.key.startswith(_SAVED_KEY) else "")
         self._show_choices()
         if not health.is_serving:
             self._say_down(opened, health)
@@ -392,6 +395,7 @@ class Program:
         await self.jobs.aclose()
         await self.transfers.aclose()
         await self.removals.aclose()
+        await self.moves.aclose()
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)
