@@ -506,8 +506,9 @@ class MoveDialog(QDialog):
         self._mark.show_icon("check-ring" if is_clean else "warning", "accent" if is_clean else "caution")
         self._say_title(words.outcome_title(outcome))
         name = self._from.connection if self._place.key == HERE else self._place.name
+        assert move.preview is not None
         self.result_column.show_sections(
-            words.outcome_sections(outcome, move.way, name, self._showing_ids, self._on_receipt_wanted)
+            words.outcome_sections(outcome, move.preview, move.way, name, self._showing_ids, self._on_receipt_wanted)
         )
         if doubt := words.doubt(outcome):
             self.banner.show_note(doubt, icon="warning")

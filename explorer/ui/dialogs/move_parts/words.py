@@ -104,7 +104,7 @@ def _where_to(preview: MovePreview, way: Way, connection: str) -> str:
     if way.to is None:
         return tr("To {connection}, each to the node it has.", connection=text.inline(connection, _SHORT_NAME_CHARS))
     if len(preview.to) > 1:
-        return tr("To {node} and below it.", node=_named(way.to))
+        return tr("To {node}.", node=tr("{node} and below it", node=_named(way.to)))
     return tr("To {node}.", node=_named(next(iter(preview.to), way.to)))
 
 
@@ -204,10 +204,15 @@ def doubt(outcome: MoveOutcome) -> str:
 
 
 def outcome_sections(
-    outcome: MoveOutcome, to: Way, connection: str, show_ids: ShowIds, show_receipt: Callable[[], None]
+    outcome: MoveOutcome,
+    preview: MovePreview,
+    way: Way,
+    connection: str,
+    show_ids: ShowIds,
+    show_receipt: Callable[[], None],
 ) -> list[Section]:
     found = [
-        Section(tr("What went"), list(_went(outcome, to, connection))),
+        Section(tr("What went"), list(_went(outcome, preview, way, connection))),
         Section(tr("What stayed"), list(_stayed(outcome, show_ids))),
     ]
     if outcome.receipt is not None:
@@ -217,9 +222,14 @@ def outcome_sections(
     return [section for section in found if section.lines]
 
 
-def _went(outcome: MoveOutcome, way: Way, connection: str) -> Iterator[Line]:
+def _went(outcome: MoveOutcome, preview: MovePreview, way: Way, connection: str) -> Iterator[Line]:
     n = len(outcome.done)
-    where = text.inline(connection, _SHORT_NAME_CHARS) if way.to is None else _named(way.to)
+    if way.to is None:
+        where = text.inline(connection, _SHORT_NAME_CHARS)
+    elif len(preview.to) > 1:
+        where = tr("{node} and below it", node=_named(way.to))
+    else:
+        where = _named(next(iter(preview.to), way.to))
     if n and outcome.is_copy:
         said = tr_n(
             "{n} item is at {where} as well, read back whole.",
