@@ -526,6 +526,11 @@ class MainWindow(QMainWindow):
         """What is open, as the person calls it."""
         return self._name
 
+    @property
+    def health(self) -> EngineHealth | None:
+        """What the engine said last about itself; None before its first word."""
+        return self._health
+
     def show_choices(self, choices: list[Choice], current: str) -> None:
         self.connection_box.show_choices(choices, current)
 

@@ -27,13 +27,19 @@ class RemovalActions(QObject):
         self._window = window
         self._why_not = ""
         self.forget_matching_action = self._action(
-            "forgetMatchingAction", tr("Forget all that match…"), "minus-ring", tr("Take what the filter admits out of every read")
+            "forgetMatchingAction",
+            tr("Forget all that match…"),
+            "minus-ring",
+            tr("Take what the filter admits out of every read"),
         )
         self.erase_action = self._action(
             "eraseAction", tr("Erase all that match…"), "erase", tr("Erase what the filter admits for good")
         )
         self.forget_tree_action = self._action(
-            "forgetTreeAction", tr("Forget the whole tree…"), "minus-ring", tr("Everything at every node, sandboxes included")
+            "forgetTreeAction",
+            tr("Forget the whole tree…"),
+            "minus-ring",
+            tr("Everything at every node, sandboxes included"),
         )
         self.erase_tree_action = self._action(
             "eraseTreeAction", tr("Erase the whole tree…"), "erase", tr("Everything at every node, sandboxes included")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,16 +13,20 @@ from PySide6.QtGui import QDesktopServices
 
 from explorer import text
 from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Target
+from explorer.removal.restoring import Restored, restore
+from explorer.ui import news
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.remove import RemoveDialog, Where
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+
+_NAME_CHARS = 40
 
 
 class Removals:
@@ -33,11 +38,10 @@ class Removals:
         self.memory_path: str | None = None
         """The file that is open, which no export may replace."""
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
-        self.restore: Callable[[MemoryEngine, Path], object] | None = None
-        """Stores an export back."""
         self.dialog: RemoveDialog | None = None
         """What is planned, runs or ran, until it is closed."""
         self._job: Job | None = None
+        self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
         window.removal_wanted.connect(self.plan)
         window.forget_selected_wanted.connect(self._on_window_forget_selected_wanted)
@@ -72,6 +76,7 @@ class Removals:
             local_zone(),
             self.window.namespaces.names(),
             self.memory_path,
+            self.window.health.reason if self.window.health is not None else None,
         )
         dialog = RemoveDialog(where, target, action, self.window)
         dialog.item_opened.connect(self._on_dialog_item_opened)
@@ -126,8 +131,41 @@ class Removals:
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
     def _on_dialog_restore_wanted(self, engine: MemoryEngine, path: Path) -> None:
-        if self.restore is not None and self.window.engine is engine:
-            self.restore(engine, path)
+        if self.window.engine is engine:
+            lane = f"restore {next(self._lanes)}"
+            self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
+
+    async def _restore(self, lane: str, engine: MemoryEngine, path: Path) -> None:
+        """Store an export back, as a job, and say what of it was there already."""
+        name = text.isolate(text.shown(path.name, _NAME_CHARS))
+        job = self.window.job_list.begin(tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane))
+        done = Restored()
+        bad: list[str] = []
+        try:
+            async with contextlib.aclosing(restore(engine, path, self.journal, self.window.connection_name)) as steps:
+                async for done in steps:
+                    bad += [
+                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600)) for one in done.bad
+                    ]
+                    part = done.bytes_done / done.bytes_total if done.bytes_total else None
+                    self.window.job_list.step(job, text.counted(done.read, "item"), part)
+        except BaseException as error:  # cancelled too
+            is_failure = isinstance(error, Exception)
+            said = news.sentence(error) if is_failure else tr("Cancelled.")
+            state = State.FAILED if is_failure else State.CANCELLED
+            self.window.job_list.end(job, state, " ".join((said, _restored(done))))
+            raise
+        finally:
+            if done.new and self.window.engine is engine:
+                self.window.refresh()
+        said = _restored(done)
+        if done.stopped is not None:
+            said = " ".join((text.sentence(done.stopped), said))
+        self.window.job_list.end(job, State.DONE if done.is_clean else State.FAILED, said, "\n".join(bad))
+        if done.is_clean:
+            self.window.error_banner.show_note(said, icon="check-ring")
+        else:
+            self.window.show_error(said, "\n".join(bad))
 
     def _on_dialog_run_began(self, dialog: RemoveDialog, title: str) -> None:
         self._job = self.window.job_list.begin(title, dialog.stop_running)
@@ -167,6 +205,17 @@ class Removals:
     async def _end(self, dialog: RemoveDialog) -> None:
         await dialog.aclose()
         dialog.deleteLater()
+
+
+def _restored(done: Restored) -> str:
+    """What came back, and what had never gone."""
+    said = [
+        tr_n("{n} item restored", "{n} items restored", done.new, n=text.number(done.new)),
+        tr("{n} held already", n=text.number(done.replayed)),
+    ]
+    if done.refused:
+        said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
+    return text.full_stop(text.listed(said))
 
 
 def _bring(dialog: RemoveDialog) -> None:

@@ -33,12 +33,13 @@ from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.preview import Moved, Preview
+from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
 from explorer.removal.way_back import Export
 from explorer.transfer import refuse_memory
 from explorer.ui import icons, news
 from explorer.ui.ask import ask, confirm
-from explorer.ui.banner import Banner
+from explorer.ui.banner import UNLIMITED, Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
@@ -62,7 +63,8 @@ _SHOWN_EVERY_S = 0.1
 _SIDE_PX = 384
 _SIDE_SHARE = 0.4
 _SIZE = (960, 712)
-_SMALL_SIZE = (560, 560)
+_SMALL_SIZE = (560, 640)
+_SMALL_PLAN_PX = 190
 _RECEIPT_SIZE = (960, 576)
 
 
@@ -79,6 +81,8 @@ class Where:
     zone: tzinfo = UTC
     nodes: Sequence[Namespace] = ()
     memory_path: str | None = None
+    health: str | None = None
+    """The reason that the engine gives for its health."""
 
 
 class RemoveDialog(QDialog):
@@ -341,7 +345,7 @@ class RemoveDialog(QDialog):
     def _show_preview(self, removal: Removal, preview: Preview) -> None:
         plan = removal.plan
         self.plan_column.show_sections(
-            words.plan_sections(plan, preview, self._where.nodes, [], self._where.zone, self._plan_apart)
+            words.plan_sections(plan, preview, self._where.nodes, self._remaining(), self._where.zone, self._plan_apart)
         )
         self.numbers.show_preview(plan, preview)
         if not self.one_item.isHidden():
@@ -352,6 +356,15 @@ class RemoveDialog(QDialog):
             at = preview.counted_at.astimezone(self._where.zone)
             # Translators: when they were counted, past tense
             self._show_count(preview, _of_stored(preview), tr("Counted {time}", time=f"{at:%H:%M:%S}"))
+
+    def _remaining(self) -> list[str]:
+        """What may remain of what goes, once it is counted."""
+        removal = self._removal
+        if removal is None or removal.preview is None:
+            return []
+        about, health = self._where.engine.descriptor(), self._where.health
+        knows = removal.plan.knows_sandboxes
+        return [one.words for one in remaining(about, removal.preview, health, knows_sandboxes=knows)]
 
     def _show_count(self, preview: Preview, aside: str, at: str = "") -> None:
         self.count_label.say(text.counted(preview.total, "item"))
@@ -523,7 +536,7 @@ class RemoveDialog(QDialog):
         now = datetime.now(UTC)
         self.place_label.say(subtitle(what, text.inline(self._where.connection), self._began_at, now, self._where.zone))
         self.choice.hide()
-        self.receipt.show_outcome(outcome, self._target, self._action, way_back, [])
+        self.receipt.show_outcome(outcome, self._target, self._action, way_back, self._remaining())
         self._pages.setCurrentIndex(1)
         resize_to_design(self, *_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)
@@ -613,8 +626,11 @@ class RemoveDialog(QDialog):
     def _fit_columns(self) -> None:
         if len(self._target.ids) == 1:
             self.plan_column.setMinimumWidth(0)
-            self.plan_column.setMaximumWidth(16_777_215)
+            self.plan_column.setMaximumWidth(UNLIMITED)
+            self.plan_column.setFixedHeight(min(theme().scaled(_SMALL_PLAN_PX), self.height() // 3))
         else:
+            self.plan_column.setMinimumHeight(0)
+            self.plan_column.setMaximumHeight(UNLIMITED)
             self.plan_column.setFixedWidth(min(theme().scaled(_SIDE_PX), round(self.width() * _SIDE_SHARE)))
 
     def _announce(self, said: str) -> None:

@@ -34,6 +34,7 @@ from explorer.ui.theme import theme
 
 _NAME_BESIDE_PX = 360  # a longer name stands over its field, where it can break
 _FIELD_PX = 240
+_CHECK_EDGE = 5
 _LINES_MOST = 4
 
 
@@ -74,7 +75,7 @@ class WayBackRow(QFrame):
         row.setSpacing(8)
         row.addWidget(self._mark)
         row.addWidget(self.said_label)
-        row.addWidget(self.path_label, 1)
+        row.addWidget(self.path_label)
         row.addWidget(self.size_label)
         row.addWidget(self.incomplete_button)
         row.addStretch(1)
@@ -233,8 +234,14 @@ class ConfirmPart(QWidget):
         above = QVBoxLayout()
         above.setContentsMargins(margins(24, 12, 24, 12))
         above.setSpacing(8)
-        for part in (self.way_back, self.whole_tree_check, self.large_check, self.moved_check, self.name_text):
-            above.addWidget(part)
+        above.addWidget(self.way_back)
+        checks = QVBoxLayout()  # their boxes under what stands above: they have a border of their own
+        checks.setContentsMargins(margins(-_CHECK_EDGE, 0, 0, 0))
+        checks.setSpacing(4)
+        for check in (self.whole_tree_check, self.large_check, self.moved_check):
+            checks.addWidget(check, 0, Qt.AlignmentFlag.AlignLeft)
+        above.addLayout(checks)
+        above.addWidget(self.name_text)
         above.addLayout(typed)
         above.addWidget(self.wrong_label)
         top = QFrame()
@@ -295,6 +302,7 @@ class ConfirmPart(QWidget):
             check.setChecked(False)
         self.confirm_edit.clear()
         self.wrong_label.clear()
+        self.wrong_label.hide()
 
     def _show_parts(self, needed: Confirmation | None) -> None:
         name = needed.name if needed is not None and needed.name is not None else ""

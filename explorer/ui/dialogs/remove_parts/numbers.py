@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
@@ -49,7 +50,7 @@ from explorer.ui.rows import (
 from explorer.ui.theme import theme
 
 HitRole = Qt.ItemDataRole.UserRole + 1
-_ROWS_MOST = 8  # of a table before it scrolls by itself
+_NODES_MOST, _OTHERS_MOST = 7, 3  # rows of a table before it scrolls by itself
 _BAR = 2
 _GAP = 8
 _MONTHS_MOST = 40  # bars; of a longer time the years are shown
@@ -138,8 +139,8 @@ class _View(QTableView):
 class CountTable(_View):
     """A number for each name, with a bar under both: its length against the largest of them."""
 
-    def __init__(self, elide: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> None:
-        super().__init__(_ROWS_MOST, "valueRow")
+    def __init__(self, rows_most: int, elide: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> None:
+        super().__init__(rows_most, "valueRow")
         self.counts = Counts(self)
         self.setModel(self.counts)
         self.setItemDelegate(_CountDelegate(self, elide))
@@ -219,7 +220,8 @@ class MonthBars(QWidget):
         painter.fillRect(QRectF(0, high, self.width(), 1), theme().color("line"))
         step = room / max(1, len(self._bars))
         step = min(step, theme().scaled(28))
-        every = max(1, -(-len(self._bars) // _AXIS_LABELS))
+        widest = max((text_width(name, "micro") for name, _ in self._bars), default=0) + _GAP
+        every = max(1, -(-len(self._bars) // _AXIS_LABELS), math.ceil(widest / max(1.0, step)))
         for at, (name, n) in enumerate(self._bars):
             tall = max(1, round(high * n / most)) if n else 0
             painter.fillRect(place(at * step, max(1.0, step - 3), high - tall, tall), theme().color("bar"))
@@ -374,13 +376,13 @@ class Numbers(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.preview_table = CountTable()
+        self.preview_table = CountTable(_NODES_MOST)
         self.preview_table.setObjectName("previewTable")
-        self.path_table = CountTable()
+        self.path_table = CountTable(_NODES_MOST)
         self.path_table.setObjectName("pathTable")
-        self.kind_table = CountTable(Qt.TextElideMode.ElideRight)
+        self.kind_table = CountTable(_OTHERS_MOST, Qt.TextElideMode.ElideRight)
         self.kind_table.setObjectName("kindTable")
-        self.source_table = CountTable(Qt.TextElideMode.ElideRight)
+        self.source_table = CountTable(_OTHERS_MOST, Qt.TextElideMode.ElideRight)
         self.source_table.setObjectName("sourceTable")
         self.months = MonthBars()
         self.months.setObjectName("monthBars")
@@ -390,11 +392,11 @@ class Numbers(QScrollArea):
         self.list_button.setObjectName("openAllButton")
         self.list_button.setProperty("kind", "link")
         self.list_button.setAutoDefault(False)
-        self._paths_title = _title(tr("By path"))
+        self._titles: dict[QWidget, QWidget] = {}
 
         left, right = QVBoxLayout(), QVBoxLayout()
         for column, parts in (
-            (left, ((_title(tr("By node")), self.preview_table), (self._paths_title, self.path_table))),
+            (left, ((_title(tr("By node")), self.preview_table), (_title(tr("By path")), self.path_table))),
             (
                 right,
                 (
@@ -409,6 +411,7 @@ class Numbers(QScrollArea):
             for at, (title, part) in enumerate(parts):
                 title.setContentsMargins(0, 8 if at else 0, 0, 0)
                 part.setAccessibleName(title.text())
+                self._titles[part] = title
                 column.addWidget(title)
                 column.addWidget(part)
             column.addStretch(1)
@@ -421,13 +424,14 @@ class Numbers(QScrollArea):
         grid.setColumnStretch(1, 1)
         grid.addLayout(left, 0, 0)
         grid.addLayout(right, 0, 1)
-        head = QHBoxLayout()
+        self._samples_head = QWidget()
+        head = QHBoxLayout(self._samples_head)
         head.setContentsMargins(0, 0, 0, 0)
         head.addWidget(_title(tr("Samples")))
         head.addWidget(self.samples_label)
         head.addStretch(1)
         head.addWidget(self.list_button)
-        grid.addLayout(head, 1, 0, 1, 2)
+        grid.addWidget(self._samples_head, 1, 0, 1, 2)
         grid.addWidget(self.sample_view, 2, 0, 1, 2)
         grid.setRowStretch(3, 1)
         self.setWidget(body)
@@ -441,12 +445,15 @@ class Numbers(QScrollArea):
         self.source_table.show_rows([(_capital(source_label(one)), n) for one, n in preview.sources.most_common()])
         paths = [(text.shown(path), n) for path, n in preview.paths.most_common()]
         self.path_table.show_rows(paths)
-        for part in (self._paths_title, self.path_table):
-            part.setVisible(bool(paths))
         self.months.show_months(preview.months)
+        for part, title in self._titles.items():
+            is_there = bool(paths) if part is self.path_table else preview.total > 0
+            part.setVisible(is_there)
+            title.setVisible(is_there)
         self.sample_view.samples.show(preview, self._zone)
         self.sample_view.fit()
         n = len(self.sample_view.samples.hits)
+        self._samples_head.setVisible(n > 0)
         self.samples_label.setText(text.out_of(n, preview.total) if n else "")
         self.list_button.setVisible(plan.target.filter is not None)
 

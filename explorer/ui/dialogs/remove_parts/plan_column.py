@@ -14,6 +14,7 @@ from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 
 _MARK = 16
+_LINK_EDGE = 6
 
 
 class PlanColumn(QScrollArea):
@@ -79,7 +80,11 @@ def _row(line: Line) -> QWidget:
         button.setAutoDefault(False)
         button.setAccessibleDescription(line.said)
         button.clicked.connect(line.act)
-        down.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        flush = QHBoxLayout()  # its words under those above: a link has a border of its own
+        flush.setContentsMargins(margins(-_LINK_EDGE, 0, 0, 0))
+        flush.addWidget(button)
+        flush.addStretch(1)
+        down.addLayout(flush)
     height = said.fontMetrics().height()
     top = QVBoxLayout()
     top.setContentsMargins(0, max(0, (height - _MARK) // 2), 0, 0)

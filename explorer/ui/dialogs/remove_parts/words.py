@@ -11,6 +11,7 @@ from datetime import tzinfo
 
 from explorer import text
 from explorer.contract import MemoryEngine, Namespace
+from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
 from explorer.removal.outcome import Asked, Check, Outcome
 from explorer.removal.plan import Action, Plan, Target
@@ -133,9 +134,13 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
     target = plan.target
     if target.filter is not None and not target.is_nodes_and_kinds:
         yield Line("funnel", tr("All that meets these conditions:"))
-        for one in conditions(target.filter, zone):
+        admitted = target.filter
+        if admitted.reach == EVERYTHING:  # no condition that anybody set
+            admitted = admitted.model_copy(update={"reach": None})
+        for one in conditions(admitted, zone):
             yield Line("", f"{one.words} {one.drawn or text.isolate(text.shown(one.value))}", is_stored=True)
-    yield Line("minus-ring", " ".join((_how_much(plan, preview), _becomes(plan.action))), "danger")
+    becomes = _becomes(plan.action) if preview.total or not preview.is_whole else ""
+    yield Line("minus-ring", " ".join(filter(None, (_how_much(plan, preview), becomes))), "danger")
     if target.prefix is not None and preview.is_whole:
         paths = tr_n(
             "It also matches what is below that path: {n} path in all, named at the right.",
@@ -166,8 +171,12 @@ def _how_much(plan: Plan, preview: Preview) -> str:
     n, at = preview.total, len(preview.nodes)
     if not preview.is_whole:
         return tr("Being counted.")
+    if not n:
+        return tr("Nothing: there is no such item.")
     items = text.counted(n, "item")
     where = tr_n("at {n} node", "at {n} nodes", at, n=text.number(at))
+    if len(plan.target.ids) == 1:
+        return tr("This item.")
     if plan.target.ids:
         return tr("{items} {where}, each by its id.", items=items, where=where)
     if plan.target.filter is None or not plan.target.filter.kinds:
@@ -220,8 +229,6 @@ def _stays(
         if len(plan.sandboxes) > _LINES_MOST:
             rest = len(plan.sandboxes) - _LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
-        if not plan.knows_sandboxes:
-            yield Line("lock", tr("Sandboxes below, if there are any: this engine does not name them."))
     if target.above:
         names = text.listed(text.inline(str(node), _SHORT_NAME_CHARS) for node in target.above)
         yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
