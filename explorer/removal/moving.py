@@ -8,7 +8,9 @@ over again, which is a replay, a move that was cut short goes on when it is run 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +43,9 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import tr
+from explorer.removal.forgetting import stopped_by_hand
 from explorer.removal.journal import Journal
+from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import PAGE, Preview
 from explorer.removal.receipts import ReceiptWriter
@@ -50,11 +54,8 @@ from explorer.transfer import FileError, export_pages
 T = TypeVar("T")
 R = TypeVar("R")
 
-_MAX_FAILED_IN_A_ROW = 50
-_MAX_WAIT_S = 30.0
-_GIVEN_UP_AFTER_S = 300.0
-_SLICE_S = 0.5
-"""How long a wait may be deaf to `stop`."""
+_HOPELESS = 50
+"""Items that fail one after another, with none between them that does not, until it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,8 @@ class Move:
 
     `plan` is one of a forget. Of the sandboxes below its target those of `sandboxes` go as well, the others stay.
     `is_same_store` says whether both engines are on one memory; None has that found out, and it counts as one as long
-    as it is not. The connections are the names of what is open, for the receipt. `sleep` is how it waits, in seconds.
+    as it is not. The connections are the names of what is open, for the receipt. `sleep` is how it waits, in seconds,
+    and `clock` tells them.
     """
 
     def __init__(
@@ -173,6 +175,7 @@ class Move:
         is_same_store: bool | None = None,
         zone: tzinfo = UTC,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
         self.plan = plan
@@ -193,12 +196,11 @@ class Move:
         self._to_connection = to_connection
         self._zone = zone
         self._sleep = sleep
-        self._going = asyncio.Event()
-        self._going.set()
-        self._is_stopping = False
+        self._clock = clock
+        self._control = Control()
+        self._patience = Patience(self._control, sleep, clock)
         self._stopped: str | None = None  # why, a sentence part
         self._failed_in_a_row = 0
-        self._waited_in_a_row_s = 0.0
         self._outcome = MoveOutcome(0, way.is_copy)
         self._writer: ReceiptWriter | None = None
 
@@ -372,10 +374,10 @@ class Move:
             raise InvalidRequest(f"the move cannot run: {why if preview is not None else 'nothing was counted'}")
         ids = list(preview.nodes)
         self._outcome = outcome = MoveOutcome(len(ids), self.way.is_copy, incomplete=list(preview.incomplete))
-        self._is_stopping = False
+        self._control = Control()
+        self._patience = Patience(self._control, self._sleep, self._clock)
         self._stopped = None
         self._failed_in_a_row = 0
-        self._waited_in_a_row_s = 0.0
         writer = await asyncio.to_thread(
             self._journal.begin_move, self.source, self._connection, self._first_line(preview)
         )
@@ -384,9 +386,9 @@ class Move:
         try:
             yield MoveStep(0, len(ids))
             for start in range(0, len(ids), MAX_STORE_MANY):
-                await self._going.wait()
-                if self._is_stopping:
-                    self._stopped = tr("it was stopped")
+                await self._control.resumed()
+                if self._control.is_stopped:
+                    self._stopped = stopped_by_hand()
                 else:
                     await self._take(ids[start : start + MAX_STORE_MANY], preview)
                 if self._stopped is not None:
@@ -402,19 +404,18 @@ class Move:
 
     def pause(self) -> None:
         """Begin no further batch until `resume`."""
-        if self._going.is_set():
-            self._going.clear()
+        if not self._control.is_paused:
+            self._control.pause()
             self._note("paused")
 
     def resume(self) -> None:
-        if not self._going.is_set():
-            self._going.set()
+        if self._control.is_paused:
+            self._control.resume()
             self._note("resumed")
 
     def stop(self) -> None:
         """Begin no further batch: what was begun is finished, the rest is told as not tried."""
-        self._is_stopping = True
-        self._going.set()
+        self._control.stop()
 
     def _first_line(self, preview: MovePreview) -> dict[str, Any]:
         about = self.destination.descriptor()
@@ -436,6 +437,7 @@ class Move:
 
     def _end(self, writer: ReceiptWriter, outcome: MoveOutcome) -> None:
         outcome.stopped = self._stopped
+        outcome.waited_s = self._patience.waited_s
         if outcome.stopped is not None:
             self._note("stopped", why=outcome.stopped)
             outcome.stopped = self._stopped
@@ -601,40 +603,35 @@ class Move:
                     continue
                 self._keep(id_of(part[0]), error.text)
                 self._failed_in_a_row += 1
-                if self._failed_in_a_row >= _MAX_FAILED_IN_A_ROW:
+                if self._failed_in_a_row >= _HOPELESS:
                     self._stopped = self._stopped or tr("{n} items in a row failed", n=self._failed_in_a_row)
                     break
         return answers
 
     async def _patiently(self, part: list[T], call: Callable[[list[T]], Awaitable[R]]) -> R:
         """Ask again while the engine is busy. Every call of a move may be made twice."""
-        wait_s = 1.0
+        patience = self._patience
         while True:
+            asked_at = patience.clock()
             try:
                 answer = await call(part)
             except Unavailable as error:
-                if self._waited_in_a_row_s >= _GIVEN_UP_AFTER_S:
+                delay_s = patience.delay_s(error, asked_at)
+                if delay_s is None:
                     raise _Stopped(error.text) from error
-                told_s = getattr(error, "retry_after_s", None)
-                await self._wait(wait_s if told_s is None else told_s, error.text)
-                wait_s = min(2 * wait_s, _MAX_WAIT_S)
+                self._note("waited", seconds=delay_s, why=error.text)
+                self.waiting = error.text
+                try:
+                    async with contextlib.aclosing(patience.wait(delay_s)) as waiting:
+                        async for _ in waiting:
+                            pass
+                finally:
+                    self.waiting = None
+                if self._control.is_stopped:
+                    raise _Stopped(stopped_by_hand()) from error
             else:
-                self._waited_in_a_row_s = 0.0
+                patience.progressed()
                 return answer
-
-    async def _wait(self, wait_s: float, why: str) -> None:
-        self.waiting = why
-        self._note("waited", seconds=wait_s, why=why)
-        self._outcome.waited_s += wait_s
-        self._waited_in_a_row_s += wait_s
-        try:
-            while wait_s > 0:
-                if self._is_stopping:
-                    raise _Stopped(tr("it was stopped"))
-                await self._sleep(min(wait_s, _SLICE_S))
-                wait_s -= _SLICE_S
-        finally:
-            self.waiting = None
 
     def _keep(self, id: ItemId, reason: str) -> None:
         self._outcome.kept[id] = reason

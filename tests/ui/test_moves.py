@@ -346,7 +346,7 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         await until(lambda: dialog.outcome is not None)
         assert dialog.isVisible()
         assert dialog.title_label.text() == "200 of 250 moved, 50 not tried"
-        assert dialog.banner.sentence == "It was stopped. 50 items are where they were."
+        assert dialog.banner.sentence == "It was stopped here. 50 items are where they were."
         press(qtbot, dialog.again_button)
         await until(lambda: dialog.move_of is not None)
         assert dialog.move_button.text() == "Move 50 items"
