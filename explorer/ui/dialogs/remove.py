@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine, Namespace, Unsupported
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Unsupported
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
@@ -385,7 +385,11 @@ class RemoveDialog(QDialog):
         self.counted_label.setVisible(bool(at))
 
     def _plan_apart(self, node: Namespace) -> Callable[[], None]:
-        return lambda: self.begin(Target.below(node), self._action)
+        """The same of a sandbox below, with the same conditions."""
+        reach = Reach.subtree(node)
+        filter = self._target.filter or MetaFilter()
+        apart = Target.of_filter(filter.model_copy(update={"reach": reach}))
+        return lambda: self.begin(apart, self._action)
 
     def _on_choice_chosen(self, choice: str) -> None:
         self.begin(self._target, _CHOICES[choice])
@@ -480,7 +484,7 @@ class RemoveDialog(QDialog):
         self.choice.hide()
         self.running.begin(self._action)
         self._lower.setCurrentIndex(1)
-        self.plan_column.setEnabled(False)
+        self.plan_column.allow_offers(False)
         self.running.hide_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.run_began.emit(self.title_label.text())
         self.jobs.start("run", self._run(removal), self._on_run)
@@ -508,7 +512,7 @@ class RemoveDialog(QDialog):
     def _end_run(self) -> None:
         self._is_running = False
         self.running.end()
-        self.plan_column.setEnabled(True)
+        self.plan_column.allow_offers(True)
         self._lower.setCurrentIndex(0)
         self.choice.show()
         if self.isHidden():
