@@ -59,6 +59,7 @@ class _Line:
     mode: FetchMode | None = None
     questions: list[Ask] = field(default_factory=list)
     answered: int = 0
+    """Ids, facets, texts or filters that there was an answer to."""
     found: dict[ItemId, Hit] = field(default_factory=dict)
     found_more: int = 0
     """Items that were counted, and not named."""
@@ -151,7 +152,6 @@ class Checking:
                 log.exception("asking again failed")
                 line.error = unexpected(error)
             else:
-                line.answered += 1
                 self._patience.progressed()
             return
 
@@ -179,10 +179,12 @@ class Checking:
             async for hits in pages:
                 self._note(line, hits)
                 others += sum(hit.id not in self._gone for hit in hits)
+        line.answered += 1
         self._others[at] = others
 
     async def _get(self, line: _Line, req: GetRequest) -> None:
         self._note(line, await self._engine.get(req))
+        line.answered += len(req.ids)
 
     async def _explore(self, line: _Line, at: int) -> None:
         more = await self._counted_more(at)
@@ -190,6 +192,7 @@ class Checking:
             with_new = _Line(Asked.LIST)
             await self._list(with_new, at)
             more = await self._counted_more(at)
+        line.answered += len(Facet)
         line.found_more += max(0, more)
 
     async def _counted_more(self, at: int) -> int:
@@ -209,6 +212,7 @@ class Checking:
         page = await self._engine.fetch(
             FetchRequest(query=hit.text[:_QUERY], mode=line.mode, filter=_where(hit), limit=_FETCHED)
         )
+        line.answered += 1
         self._note_ranked(line, page.hits)
 
     async def _recall(self, line: _Line, hit: Hit) -> None:
@@ -216,6 +220,7 @@ class Checking:
         # The first half of it, so that an answer that holds the rest has it from what is stored.
         question = text[: min(len(text) // 2, _QUERY)] if len(text) >= 2 * QUOTED else text
         answer = await self._engine.recall(RecallRequest(question=question, filter=_where(hit), limit=_FETCHED))
+        line.answered += 1
         cited = [_hit_of(citation) for citation in answer.citations]
         self._note_ranked(line, cited)
         quoting = {each.id: each for each in cited if each.id not in self._preview.ids and shares(text, each.text)}

@@ -103,7 +103,7 @@ async def opened(
     removals.open_url = urls.append
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "helpdesk.db", is_read_only=is_read_only, can_lock=True)
+    window.show_engine(engine, "helpdesk.db", is_read_only=is_read_only)
     try:
         await until(lambda: window.is_idle)
         yield Opened(window, removals, engine, until, urls)
