@@ -38,6 +38,7 @@ from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.models.journal_model import title_of, where_of
+from explorer.ui.receipts import Receipts
 from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
@@ -77,6 +78,7 @@ class Program:
         self.transfers = Transfers(window)
         window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
         self.removals = Removals(window, window.journal.journal)
+        self.receipts = Receipts(window, self.removals)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -453,6 +455,7 @@ class Program:
         """End the window's work, then the engine."""
         await self.jobs.aclose()
         await self.transfers.aclose()
+        await self.receipts.aclose()
         await self.removals.aclose()
         await self.window.aclose()
         if self.window.engine is not None:
