@@ -51,6 +51,11 @@ class PlanColumn(QScrollArea):
                 self._column.addWidget(_row(line))
         self._column.addStretch(1)
 
+    def allow_offers(self, is_allowed: bool) -> None:
+        """Let its buttons be pressed, or not: while the plan runs."""
+        for button in self._body.findChildren(QPushButton):
+            button.setEnabled(is_allowed)
+
     @property
     def sentences(self) -> list[str]:
         """All that is said, from top to bottom."""
