@@ -22,6 +22,8 @@ import platformdirs
 from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
+from explorer.engines.os_errors import why
+from explorer.i18n import tr
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
@@ -48,6 +50,7 @@ class Journal:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = default_folder() if folder is None else folder
+        self._read: dict[Path, tuple[tuple[int, int], Entry]] = {}  # finished ones, which change no more
 
     def begin(self, removal: Removal, action: str) -> ReceiptWriter:
         """Begin the receipt of a removal whose preview is whole, with all that is planned, kept on the disk.
@@ -131,13 +134,24 @@ class Journal:
         found = []
         for path in self._paths():
             try:
-                entry = Entry.read(path)
+                entry = self._entry(path)
             except OSError as error:
                 log.warning("the receipt %s cannot be read (%s)", path, type(error).__name__)
                 continue
             if entry.is_readable or _NAME.fullmatch(path.stem):
                 found.append(entry)
         return sorted(found, key=_age, reverse=True)
+
+    def _entry(self, path: Path) -> Entry:
+        """As `Entry.read`, which takes a while for thousands of files that are as they were. Raises OSError."""
+        about = path.stat()
+        known, mark = self._read.get(path), (about.st_mtime_ns, about.st_size)
+        if known is not None and known[0] == mark:
+            return known[1]
+        entry = Entry.read(path)
+        if entry.is_finished:
+            self._read[path] = mark, entry
+        return entry
 
     def search(self, words: str) -> list[Entry]:
         """Those entries that hold every word: in the connection's name, the engine, a node, the action or the file's
@@ -165,7 +179,7 @@ class Journal:
                 failed=receipt.failed_in_all,
                 not_tried=receipt.not_tried,
                 unanswered=receipt.unanswered_in_all,
-                stopped=receipt.stopped or "the program ended before the removal did",
+                stopped=receipt.stopped or tr("the program ended before this did"),
                 is_clean=False,
                 continued_by=None if continued_by is None else continued_by.name,
             )
@@ -176,7 +190,7 @@ class Journal:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise FileError(f"cannot read the receipts in {self.folder}: {error.strerror}") from error
+            raise FileError(f"cannot read the receipts in {self.folder}: {why(error)}") from error
 
 
 def target_left(path: Path) -> Target | None:

@@ -51,7 +51,7 @@ FORMAT = 1
 PLANNED_AT_ONCE = 1_000
 """Ids in one line of them."""
 
-_LOCK_WAIT_S = 2.0
+_LOCK_WAIT_S = 0.5
 _MAX_LINE = 64 << 20
 _MAX_FIRST = 8 << 20
 _TAIL = 256 << 10
@@ -127,7 +127,9 @@ class ReceiptWriter:
         self._is_torn = False
         self._is_ended = line == "end"
         self._size += len(data)
-        if line == "failed":
+        if line == "erase_asked":  # what cannot be taken back is known of even if the power goes
+            self.sync()
+        elif line == "failed":
             self._failed.add(str(facts.get("id")))
         elif line == "checked":
             self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
@@ -261,7 +263,7 @@ def _plain(value: Any) -> Any:
         case Mapping():
             return {str(_plain(key)): _plain(part) for key, part in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(part) for part in value]
+            return [part if type(part) is str else _plain(part) for part in value]  # a million ids, perhaps
     raise TypeError(f"a receipt cannot hold a {type(value).__name__}")
 
 
@@ -334,6 +336,7 @@ class Entry:
     """The name of the receipt that goes on where this one was interrupted."""
     size_bytes: int
     is_running: bool
+    way_back: KeptAt | None = None
 
     @property
     def is_readable(self) -> bool:
@@ -346,6 +349,10 @@ class Entry:
     @property
     def is_interrupted(self) -> bool:
         return self.is_readable and not self.is_finished and not self.is_running
+
+    @property
+    def can_restore(self) -> bool:
+        return self.way_back is not None and not self.is_running
 
     @classmethod
     def read(cls, path: Path) -> Entry:
@@ -371,13 +378,14 @@ class Entry:
             planned=_count(begin.get("planned")),
             begun_at=_time(begin.get("at")),
             ended_at=_time(end.get("at")) if is_end else None,
-            removed=_count(end.get("removed", end.get("done"))) if is_end else None,
+            removed=_count(end.get("removed", end.get("done", end.get("new")))) if is_end else None,
             left=sum(_count(end.get(name)) for name in _LEFT) if is_end else None,
             is_clean=_flag(end.get("is_clean")) if is_end else None,
             stopped=_text(end.get("stopped")) or None if is_end else None,
             continued_by=_text(end.get("continued_by")) or None if is_end else None,
             size_bytes=size,
             is_running=is_running and not is_end,
+            way_back=_kept_at(begin),
         )
 
 
@@ -578,15 +586,7 @@ class _Reading:
         receipt.begun_at = _time(said.get("at"))
         with contextlib.suppress(ValidationError, RecursionError):
             receipt.target = None if said.get("target") is None else Target.model_validate(said["target"])
-        kept = _map(said.get("way_back"))
-        if path := _text(kept.get("path"), _MAX_PATH):
-            with contextlib.suppress(ValueError):
-                receipt.way_back = KeptAt(
-                    Path(path),
-                    _count(kept.get("items")),
-                    _count(kept.get("size_bytes")),
-                    _count(kept.get("incomplete")),
-                )
+        receipt.way_back = _kept_at(said)
 
     def _answered(self, said: dict[str, Any]) -> None:
         asked, self._asked = self._asked, []
@@ -725,6 +725,15 @@ def _time(value: object) -> datetime | None:
     with contextlib.suppress(ValueError, OverflowError):
         at = datetime.fromisoformat(_text(value))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return None
+
+
+def _kept_at(begin: dict[str, Any]) -> KeptAt | None:
+    kept = _map(begin.get("way_back"))
+    if path := _text(kept.get("path"), _MAX_PATH):
+        with contextlib.suppress(ValueError):
+            counts = (_count(kept.get(name)) for name in ("items", "size_bytes", "incomplete"))
+            return KeptAt(Path(path), *counts)
     return None
 
 

@@ -158,6 +158,8 @@ class ItemList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._engine: MemoryEngine | None = None
         self._name = ""
+        self.is_read_only = False
+        """Whether the engine refuses every write; set before it."""
         self._zone = zone or local_zone()
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
@@ -1193,12 +1195,11 @@ class ItemList(QWidget):
             way_on = tr("Choose one among the namespaces to see what it holds.")
             self._say("inbox", tr("Nothing is stored outside sandboxes"), f"{held} {way_on}")
         elif self._ask.filter.is_empty() and not self._ask.is_search:
-            self._say(
-                "inbox",
-                tr("Nothing is stored in {memory}", memory=inline(self._name)),
-                tr("Import a file to begin."),
-                [(tr("Import…"), self.import_wanted.emit)],
-            )
+            title = tr("Nothing is stored in {memory}", memory=inline(self._name))
+            if self.is_read_only:
+                self._say("inbox", title, tr("It is open read-only, so that nothing can be imported."))
+            else:
+                self._say("inbox", title, tr("Import a file to begin."), [(tr("Import…"), self.import_wanted.emit)])
         else:
             self._say_nothing_matches(why)
 

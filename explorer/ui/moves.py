@@ -88,7 +88,7 @@ class Moves:
     async def _places(self) -> list[Place]:
         """Where items can go: the memory that is open, and each saved one that can be written."""
         engines = {engine.id: engine for engine in list_engines()}
-        is_read_only = self.window.read_only_action.isChecked()
+        is_read_only = self.window.is_read_only
         places = [] if is_read_only else [Place(HERE, self.window.connection_name, "")]
         for saved in await asyncio.to_thread(self.store.load):
             if saved.name != self.key and not saved.settings.read_only and saved.engine in engines:
@@ -116,7 +116,7 @@ class Moves:
             self._open,
             window.namespaces.names(),
             local_zone(),
-            is_read_only=window.read_only_action.isChecked(),
+            is_read_only=window.is_read_only,
         )
         dialog = MoveDialog(source, target, window)
         dialog.item_opened.connect(window.open_item)

@@ -86,7 +86,7 @@ class Removals:
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
-        dialog.finished.connect(partial(self._on_dialog_finished, dialog))
+        dialog.finished.connect(lambda _: self._on_dialog_finished(dialog))
         self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
 

@@ -141,6 +141,25 @@ async def test_a_busy_engine_is_waited_for_while_it_is_asked(journal: Journal) -
     assert (waits.total_s, outcome.waited_s, outcome.is_clean) == (4, 4, True)
 
 
+async def test_a_stop_while_it_is_asked_leaves_the_rest_unknown(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.fail("fetch", Unavailable("429", retry_after_s=60))
+    waits = Waits()
+    removal = await counted(engine, TEAM, Action.FORGET, journal, waits)
+    outcome = await done(removal, lambda step: removal.stop() if step.waiting else None)
+    assert [check.asked for check in outcome.checks if check.is_clean] == [Asked.LIST, Asked.GET, Asked.EXPLORE]
+    assert {check.error for check in outcome.checks if not check.is_clean} == {"it was stopped before this was asked"}
+    assert (outcome.removed, outcome.stopped, waits.total_s <= 1) == (1, None, True)
+
+
+async def test_an_error_that_no_engine_should_raise_is_never_clean(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.fail("recall", ConnectionResetError("secret"))
+    outcome = await forgotten(engine, TEAM, journal)
+    assert unclean(outcome) == [(Asked.RECALL, None)]
+    assert check_of(outcome, Asked.RECALL).error == "an error that was not expected: ConnectionResetError"
+
+
 async def test_an_engine_without_recall_has_nothing_to_say_by_it(journal: Journal) -> None:
     engine, _ = await one()
     engine.fail("recall", Unsupported("no recall"))

@@ -11,7 +11,16 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QCloseEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QCloseEvent,
+    QKeyEvent,
+    QPageSize,
+    QPdfWriter,
+    QResizeEvent,
+    QTextDocument,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -27,10 +36,11 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine, Namespace, Unsupported
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Unsupported
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
+from explorer.removal.page import write_page
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.preview import Moved, Preview
 from explorer.removal.remaining import remaining
@@ -95,6 +105,7 @@ class RemoveDialog(QDialog):
     list_wanted = Signal(object)  # a MetaFilter
     restore_wanted = Signal(object)  # the Path of an export
     folder_wanted = Signal(object)  # a Path of a file in it
+    printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
     run_ended = Signal(object, object)  # an Outcome, and the ids that were planned; None where nothing was removed
@@ -268,6 +279,7 @@ class RemoveDialog(QDialog):
         self.place_label.say(text.listed((text.inline(self._where.connection), engine)))
         is_single = len(target.ids) == 1
         self.numbers.setVisible(not is_single)
+        self.share_label.setVisible(not is_single)
         self.one_item.setVisible(is_single)
         self._body.setDirection(QHBoxLayout.Direction.BottomToTop if is_single else QHBoxLayout.Direction.LeftToRight)
         self._plan_rule.setVisible(not is_single)
@@ -373,7 +385,11 @@ class RemoveDialog(QDialog):
         self.counted_label.setVisible(bool(at))
 
     def _plan_apart(self, node: Namespace) -> Callable[[], None]:
-        return lambda: self.begin(Target.below(node), self._action)
+        """The same of a sandbox below, with the same conditions."""
+        reach = Reach.subtree(node)
+        filter = self._target.filter or MetaFilter()
+        apart = Target.of_filter(filter.model_copy(update={"reach": reach}))
+        return lambda: self.begin(apart, self._action)
 
     def _on_choice_chosen(self, choice: str) -> None:
         self.begin(self._target, _CHOICES[choice])
@@ -407,7 +423,6 @@ class RemoveDialog(QDialog):
         path = await self._choose(tr("Export first"), _export_name(removal), "jsonl", "JSON Lines (*.jsonl *.ndjson)")
         if path is None:
             return
-        await asyncio.to_thread(refuse_memory, path, self._where.memory_path)
         self.confirm.way_back.show_progress(Export(), preview.total)
         shown_s = 0.0
         async with contextlib.aclosing(removal.export_first(path, overwrite=True)) as steps:
@@ -428,6 +443,7 @@ class RemoveDialog(QDialog):
         if not await ask(dialog) or not dialog.selectedFiles():
             return None
         path = Path(dialog.selectedFiles()[0])
+        await asyncio.to_thread(refuse_memory, path, self._where.memory_path)
         if await asyncio.to_thread(path.exists) and not await confirm(
             self,
             tr("{file} is there already", file=text.inline(path.name)),
@@ -468,7 +484,7 @@ class RemoveDialog(QDialog):
         self.choice.hide()
         self.running.begin(self._action)
         self._lower.setCurrentIndex(1)
-        self.plan_column.setEnabled(False)
+        self.plan_column.allow_offers(False)
         self.running.hide_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.run_began.emit(self.title_label.text())
         self.jobs.start("run", self._run(removal), self._on_run)
@@ -496,7 +512,7 @@ class RemoveDialog(QDialog):
     def _end_run(self) -> None:
         self._is_running = False
         self.running.end()
-        self.plan_column.setEnabled(True)
+        self.plan_column.allow_offers(True)
         self._lower.setCurrentIndex(0)
         self.choice.show()
         if self.isHidden():
@@ -536,7 +552,7 @@ class RemoveDialog(QDialog):
         now = datetime.now(UTC)
         self.place_label.say(subtitle(what, text.inline(self._where.connection), self._began_at, now, self._where.zone))
         self.choice.hide()
-        self.receipt.show_outcome(outcome, self._target, self._action, way_back, self._remaining())
+        self.receipt.show_outcome(outcome, self._action, way_back, self._remaining())
         self._pages.setCurrentIndex(1)
         resize_to_design(self, *_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)
@@ -556,7 +572,21 @@ class RemoveDialog(QDialog):
             self.folder_wanted.emit(self.outcome.receipt)
 
     def _on_receipt_print_wanted(self) -> None:
-        pass
+        if self.outcome is not None and self.outcome.receipt is not None:
+            self.jobs.start("print", self._print(self.outcome.receipt), lambda _: None)
+
+    async def _print(self, receipt: Path) -> None:
+        path = await self._choose(tr("Print the receipt to a PDF file"), f"{receipt.stem}.pdf", "pdf", "PDF (*.pdf)")
+        if path is None:
+            return
+        page = await asyncio.to_thread(write_page, receipt)
+        html = await asyncio.to_thread(page.read_text, encoding="utf-8")
+        document = QTextDocument()
+        document.setHtml(html)
+        writer = QPdfWriter(str(path))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        document.print_(writer)
+        self.printed.emit(path)
 
     # Ends
 

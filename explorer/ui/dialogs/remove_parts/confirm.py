@@ -224,6 +224,7 @@ class ConfirmPart(QWidget):
         self.remove_button.setAutoDefault(False)
 
         typed = QHBoxLayout()
+        typed.setContentsMargins(margins(_CHECK_EDGE, 0, 0, 0))
         typed.setSpacing(8)
         for label in (self.type_label, self.name_label, self.to_confirm_label):
             typed.addWidget(label)
@@ -232,18 +233,15 @@ class ConfirmPart(QWidget):
         typed.addWidget(self.undone_mark)
         typed.addWidget(self.undone_label)
         above = QVBoxLayout()
-        above.setContentsMargins(margins(24, 12, 24, 12))
+        # A box to tick has a border of its own, inside of which it is flush with the rest.
+        above.setContentsMargins(margins(24 - _CHECK_EDGE, 12, 24, 12))
         above.setSpacing(8)
-        above.addWidget(self.way_back)
-        checks = QVBoxLayout()  # their boxes under what stands above: they have a border of their own
-        checks.setContentsMargins(margins(-_CHECK_EDGE, 0, 0, 0))
-        checks.setSpacing(4)
+        above.addLayout(_inset(self.way_back))
         for check in (self.whole_tree_check, self.large_check, self.moved_check):
-            checks.addWidget(check, 0, Qt.AlignmentFlag.AlignLeft)
-        above.addLayout(checks)
-        above.addWidget(self.name_text)
+            above.addWidget(check, 0, Qt.AlignmentFlag.AlignLeft)
+        above.addLayout(_inset(self.name_text))
         above.addLayout(typed)
-        above.addWidget(self.wrong_label)
+        above.addLayout(_inset(self.wrong_label))
         top = QFrame()
         top.setProperty("surface", "foot")
         top.setLayout(above)
@@ -308,7 +306,7 @@ class ConfirmPart(QWidget):
         name = needed.name if needed is not None and needed.name is not None else ""
         is_long = text_width(name, "mono") > theme().scaled(_NAME_BESIDE_PX)
         self.name_label.setText("" if is_long else text.shown(name, 2_000))
-        self.type_label.setText(tr("Type the name above") if is_long else tr("Type"))
+        self.type_label.setText(tr("Type the name above to confirm") if is_long else tr("Type"))
         self.name_text.setPlainText(text.shown(name, 2_000) if is_long else "")
         line = theme().metrics("mono").lineSpacing()
         width = max(1, self.width() - 80)
@@ -316,8 +314,9 @@ class ConfirmPart(QWidget):
         self.name_text.setFixedHeight(round(line * lines) + 20)
         self.name_text.setVisible(is_long)
         self.name_label.setVisible(bool(name) and not is_long)
-        for part in (self.type_label, self.to_confirm_label, self.confirm_edit):
+        for part in (self.type_label, self.confirm_edit):
             part.setVisible(bool(name))
+        self.to_confirm_label.setVisible(bool(name) and not is_long)
         self.confirm_edit.setAccessibleName(tr("Type {name} to confirm", name=text.isolate(text.shown(name, 2_000))))
         self.whole_tree_check.setVisible(needed is not None and needed.whole_tree)
         self.large_check.setVisible(needed is not None and needed.large)
@@ -360,6 +359,13 @@ class ConfirmPart(QWidget):
         is_wrong = bool(typed) and needed is not None and needed.name is not None and typed != needed.name
         self.wrong_label.setText(tr("That is not the name as it is shown.") if is_wrong else "")
         self.wrong_label.setVisible(is_wrong)
+
+
+def _inset(part: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(margins(_CHECK_EDGE, 0, 0, 0))
+    row.addWidget(part)
+    return row
 
 
 def press_nothing(action: Action) -> str:

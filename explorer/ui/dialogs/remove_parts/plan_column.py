@@ -51,6 +51,11 @@ class PlanColumn(QScrollArea):
                 self._column.addWidget(_row(line))
         self._column.addStretch(1)
 
+    def allow_offers(self, is_allowed: bool) -> None:
+        """Let its buttons be pressed, or not: while the plan runs."""
+        for button in self._body.findChildren(QPushButton):
+            button.setEnabled(is_allowed)
+
     @property
     def sentences(self) -> list[str]:
         """All that is said, from top to bottom."""
@@ -61,13 +66,14 @@ def _row(line: Line) -> QWidget:
     row = QWidget()
     across = QHBoxLayout(row)
     across.setContentsMargins(0, 0, 0, 0)
-    across.setSpacing(8)
+    across.setSpacing(8 - _LINK_EDGE)
     mark = IconLabel(line.icon, line.token)
     down = QVBoxLayout()
     down.setContentsMargins(0, 0, 0, 0)
     down.setSpacing(0)
     said = plain_label("body", "text2" if line.icon == "info" else "", line.said)
     said.setWordWrap(True)
+    said.setContentsMargins(margins(_LINK_EDGE, 0, 0, 0))  # flush with the words of a link, which has a border
     said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     said.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     if line.is_stored:
@@ -80,11 +86,7 @@ def _row(line: Line) -> QWidget:
         button.setAutoDefault(False)
         button.setAccessibleDescription(line.said)
         button.clicked.connect(line.act)
-        flush = QHBoxLayout()  # its words under those above: a link has a border of its own
-        flush.setContentsMargins(margins(-_LINK_EDGE, 0, 0, 0))
-        flush.addWidget(button)
-        flush.addStretch(1)
-        down.addLayout(flush)
+        down.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
     height = said.fontMetrics().height()
     top = QVBoxLayout()
     top.setContentsMargins(0, max(0, (height - _MARK) // 2), 0, 0)

@@ -23,11 +23,12 @@ from PySide6.QtWidgets import (
 from explorer import text
 from explorer.i18n import tr, tr_n
 from explorer.removal.outcome import Check, Outcome
-from explorer.removal.plan import Action, Target
+from explorer.removal.page import check_words
+from explorer.removal.plan import Action
 from explorer.removal.way_back import WayBack
 from explorer.ui.dialogs.remove_parts.confirm import home
 from explorer.ui.dialogs.remove_parts.one_line import OneLine
-from explorer.ui.dialogs.remove_parts.words import check_name, check_reason, check_result, check_with, doubt
+from explorer.ui.dialogs.remove_parts.words import doubt
 from explorer.ui.headline import headline
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
@@ -120,10 +121,10 @@ class ReceiptView(QWidget):
         self.done_button.clicked.connect(self.done)
 
     def show_outcome(
-        self, outcome: Outcome, target: Target, action: Action, way_back: WayBack | None, remaining: Sequence[str]
+        self, outcome: Outcome, action: Action, way_back: WayBack | None, remaining: Sequence[str]
     ) -> None:
         """Say it all; nothing of it changes any more."""
-        self._left.setWidget(self._checks(outcome, target))
+        self._left.setWidget(self._checks(outcome))
         self._right.setWidget(self._side(outcome, action, way_back, remaining))
         self.restore_button.setVisible(way_back is not None)
         self.print_button.setVisible(outcome.receipt is not None)
@@ -134,7 +135,7 @@ class ReceiptView(QWidget):
 
     # The questions
 
-    def _checks(self, outcome: Outcome, target: Target) -> QWidget:
+    def _checks(self, outcome: Outcome) -> QWidget:
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(margins(24, 16, 24, 16))
@@ -154,7 +155,7 @@ class ReceiptView(QWidget):
             column.addWidget(note)
             column.addSpacing(16)
         if outcome.checks:
-            column.addLayout(self._table(outcome.checks, target))
+            column.addLayout(self._table(outcome))
         if outcome.failed:
             column.addSpacing(16)
             column.addWidget(plain_label("smallStrong", "text2", tr("Failed, with the engine's reasons")))
@@ -163,28 +164,29 @@ class ReceiptView(QWidget):
         column.addStretch(1)
         return body
 
-    def _table(self, checks: Sequence[Check], target: Target) -> QGridLayout:
+    def _table(self, outcome: Outcome) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(0)
         grid.setColumnStretch(2, 1)
         align = Qt.AlignmentFlag
-        for at, words in enumerate(("", tr("Asked again"), tr("With"), tr("Result"))):
-            head = plain_label("small", "text2", words)
+        for at, column in enumerate(("", tr("Asked again"), tr("With"), tr("Result"))):
+            head = plain_label("small", "text2", column)
             grid.addWidget(head, 0, at, align.AlignRight if at == 3 else align.AlignLeft)
+        grid.setRowMinimumHeight(0, theme().row_height("row"))
         grid.addWidget(_rule(), 1, 0, 1, 4)
         line = 2
-        for check in checks:
-            is_clean = check.is_clean
+        for check in outcome.checks:
+            is_clean, words = check.is_clean, check_words(check)
             mark = IconLabel("check-ring" if is_clean else "warning", "accent" if is_clean else "caution")
-            name = plain_label("medium", "", check_name(check))
-            result = plain_label("body" if is_clean else "strong", "" if is_clean else "caution", check_result(check))
-            spoken = text.listed((check_name(check), check_with(check, target), check_result(check)))
+            name = plain_label("medium", "", words.question)
+            result = plain_label("body" if is_clean else "strong", "" if is_clean else "caution", words.result)
+            spoken = text.listed((words.question, words.asked_with, words.result))
             name.setAccessibleName(spoken)
             grid.setRowMinimumHeight(line, theme().row_height("row") + 4)
             grid.addWidget(mark, line, 0, align.AlignVCenter)
             grid.addWidget(name, line, 1, align.AlignVCenter)
-            grid.addWidget(plain_label("body", "text2", check_with(check, target)), line, 2, align.AlignVCenter)
+            grid.addWidget(plain_label("body", "text2", words.asked_with), line, 2, align.AlignVCenter)
             grid.addWidget(result, line, 3, align.AlignVCenter | align.AlignRight)
             line += 1
             if not is_clean:
@@ -199,7 +201,7 @@ class ReceiptView(QWidget):
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 8)
         column.setSpacing(2)
-        said = plain_label("small", "text2", check_reason(check))
+        said = plain_label("small", "text2", check_words(check).because)
         said.setWordWrap(True)
         column.addWidget(said)
         for hit in check.still[:_STILL_MOST]:

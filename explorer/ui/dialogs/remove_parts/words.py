@@ -13,13 +13,13 @@ from explorer import text
 from explorer.contract import MemoryEngine, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
-from explorer.removal.outcome import Asked, Check, Outcome
+from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Preview, Source
 from explorer.ui.conditions import conditions
 
 NAME_CHARS = 1_200  # of a node: the longest there can be
-_SHORT_NAME_CHARS = 60
+_SHORT_NAME_CHARS = 36
 _NAMED_MOST = 4
 _LINES_MOST = 5
 
@@ -139,7 +139,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             admitted = admitted.model_copy(update={"reach": None})
         for one in conditions(admitted, zone):
             yield Line("", f"{one.words} {one.drawn or text.isolate(text.shown(one.value))}", is_stored=True)
-    becomes = _becomes(plan.action) if preview.total or not preview.is_whole else ""
+    becomes = _becomes(plan.action, preview.total) if preview.total or not preview.is_whole else ""
     yield Line("minus-ring", " ".join(filter(None, (_how_much(plan, preview), becomes))), "danger")
     if target.prefix is not None and preview.is_whole:
         paths = tr_n(
@@ -164,7 +164,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             "{n} of those chosen is no longer stored.", "{n} of those chosen are no longer stored.", n, n=text.number(n)
         )
         yield Line("info", said)
-    yield Line("info", _other(plan.action))
+    yield Line("info", _other(plan.action, preview.total))
 
 
 def _how_much(plan: Plan, preview: Preview) -> str:
@@ -187,16 +187,30 @@ def _how_much(plan: Plan, preview: Preview) -> str:
     )
 
 
-def _becomes(action: Action) -> str:
+def _becomes(action: Action, n: int) -> str:
     if action is Action.ERASE:
-        return tr("Erased for good: stored again, they would be new.")
-    return tr("Taken out of every read: stored again, they would count as a repeat.")
+        return tr_n(
+            "Erased for good: stored again, it would be new.", "Erased for good: stored again, they would be new.", n
+        )
+    return tr_n(
+        "Taken out of every read: stored again, it would count as a repeat.",
+        "Taken out of every read: stored again, they would count as a repeat.",
+        n,
+    )
 
 
-def _other(action: Action) -> str:
+def _other(action: Action, n: int) -> str:
     if action is Action.ERASE:
-        return tr("Forget would only take them out of every read; stored again, they would count as a repeat.")
-    return tr("Erase would remove them for good; stored again, they would be new.")
+        return tr_n(
+            "Forget would only take it out of every read; stored again, it would count as a repeat.",
+            "Forget would only take them out of every read; stored again, they would count as a repeat.",
+            n,
+        )
+    return tr_n(
+        "Erase would remove it for good; stored again, it would be new.",
+        "Erase would remove them for good; stored again, they would be new.",
+        n,
+    )
 
 
 def _sandbox_goes(node: Namespace, items: int) -> str:
@@ -204,7 +218,7 @@ def _sandbox_goes(node: Namespace, items: int) -> str:
         "The sandbox {node} with {n} item goes as well.",
         "The sandbox {node} with {n} items goes as well.",
         items,
-        node=text.inline(str(node), _SHORT_NAME_CHARS),
+        node=_short(node),
         n=text.number(items),
     )
 
@@ -222,7 +236,7 @@ def _stays(
                 "The sandbox {node} with {n} item. A sandbox is never removed with what is above it.",
                 "The sandbox {node} with {n} items. A sandbox is never removed with what is above it.",
                 sandbox.items,
-                node=text.inline(str(sandbox.node), _SHORT_NAME_CHARS),
+                node=_short(sandbox.node),
                 n=text.number(sandbox.items),
             )
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
@@ -230,7 +244,7 @@ def _stays(
             rest = len(plan.sandboxes) - _LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
     if target.above:
-        names = text.listed(text.inline(str(node), _SHORT_NAME_CHARS) for node in target.above)
+        names = text.listed(map(_short, target.above))
         yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
     if (beside := _beside(target, nodes)) and not target.above:
         yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
@@ -248,9 +262,16 @@ def _beside(target: Target, nodes: Sequence[Namespace]) -> str:
     beside = [node for node in nodes if node.parent is not None and node.parent in above and not at.is_within(node)]
     if not reach.descendants:
         beside = [node for node in nodes if node.parent == at] + beside
-    named = [text.inline(str(node), _SHORT_NAME_CHARS) for node in [*above, *beside]]
+    named = [_short(node) for node in [*above, *beside]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
+
+
+def _short(node: Namespace) -> str:
+    """A node inside a sentence: a label breaks no word, so that a long name is cut in its middle."""
+    name = str(node)
+    half = _SHORT_NAME_CHARS // 2
+    return name if len(name) <= _SHORT_NAME_CHARS else f"{name[:half]}…{name[-half:]}"
 
 
 def node_label(node: Namespace, at: Namespace | None) -> str:
@@ -324,57 +345,3 @@ def doubt(outcome: Outcome) -> str:
     if not outcome.checks:
         said.append(tr("Nothing was asked again."))
     return " ".join(said)
-
-
-def check_name(check: Check) -> str:
-    match check.asked:
-        case Asked.LIST:
-            return tr("List")
-        case Asked.GET:
-            return tr("Get")
-        case Asked.EXPLORE:
-            return tr("Explore")
-        case Asked.RECALL:
-            return tr("Recall")
-        case _:
-            mode = text.word(check.mode) if check.mode is not None else ""
-            return text.listed((tr("Fetch"), mode))
-
-
-def check_with(check: Check, target: Target) -> str:
-    """What was asked."""
-    n = check.questions
-    match check.asked:
-        case Asked.LIST:
-            if target.filter is not None:
-                return tr("the same filter, read to the end")
-            return tr_n("{n} narrow filter", "{n} narrow filters", n, n=text.number(n))
-        case Asked.GET:
-            return tr_n("{n} id", "all {n} ids", n, n=text.number(n))
-        case Asked.EXPLORE:
-            return tr_n("{n} facet", "{n} facets", n, n=text.number(n))
-        case Asked.RECALL:
-            return tr_n("{n} question", "{n} questions", n, n=text.number(n))
-        case _:
-            return tr_n("{n} text of what went", "{n} texts of what went", n, n=text.number(n))
-
-
-def check_result(check: Check) -> str:
-    if check.error is not None:
-        return tr("not asked")
-    if check.found:
-        return tr_n("{n} still found", "{n} still found", check.found, n=text.number(check.found))
-    if check.quoted:
-        return tr_n("{n} still answers", "{n} still answer", check.quoted, n=text.number(check.quoted))
-    return tr("0 found")
-
-
-def check_reason(check: Check) -> str:
-    """Why a question is not clean; empty where it is."""
-    if check.error is not None:
-        return text.sentence(check.error)
-    if check.found:
-        return tr("What was to go still answers here.")
-    if check.quoted:
-        return tr("Answered from an item that holds the same words. It was not in the plan.")
-    return ""
