@@ -46,9 +46,9 @@ from explorer.i18n import tr
 from explorer.removal.forgetting import stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.patience import Control, Patience
-from explorer.removal.plan import Plan
+from explorer.removal.plan import Plan, Target
 from explorer.removal.preview import PAGE, Preview
-from explorer.removal.receipts import ReceiptWriter
+from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError, export_pages
 
 T = TypeVar("T")
@@ -636,6 +636,43 @@ class Move:
     def _keep(self, id: ItemId, reason: str) -> None:
         self._outcome.kept[id] = reason
         self._note("failed", id=id, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A move or a copy that did not come to its end, to be planned again: what is done of it is replayed, or gone."""
+
+    target: Target
+    way: Way
+    sandboxes: tuple[Namespace, ...]
+    connection: str
+    engine_id: str
+    to_connection: str
+
+
+def read_interrupted(path: Path) -> Interrupted | None:
+    """What the receipt at `path` says; None where it tells of no move or copy, or nothing of it is left.
+
+    Raises FileError where it cannot be read. A receipt may hold anything: what is none of ours is as if it were not.
+    """
+    receipt, left = Receipt.read(path), ids_left(path)
+    target, facts = receipt.target, receipt.facts
+    if receipt.action not in ("move", "copy") or target is None or not left:
+        return None
+    try:
+        to = None if facts.get("to") is None else Namespace.parse(str(facts["to"]))
+        sandboxes = facts.get("sandboxes")
+        boxes = tuple(map(Namespace.parse, map(str, sandboxes if isinstance(sandboxes, list) else [])))
+    except InvalidRequest:
+        return None
+    return Interrupted(
+        Target.of_ids(left, target.reach) if target.filter is None else target,
+        Way(to, facts.get("keeps_tree") is not False, receipt.action == "copy"),
+        boxes,
+        receipt.connection,
+        receipt.engine_id,
+        str(facts.get("to_connection") or ""),
+    )
 
 
 def is_one_file(path: str | None, other: str | None) -> bool | None:

@@ -615,6 +615,7 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.moving.allow()
         allow(self.read_only_action, nothing)
         self._show_lock()
 

@@ -24,8 +24,9 @@ from explorer.engines import (
 )
 from explorer.i18n import tr
 from explorer.removal.journal import Journal
-from explorer.removal.moving import MoveOutcome
+from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
+from explorer.removal.receipts import Entry
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.key import KeyDialog
@@ -57,6 +58,7 @@ class Moves:
         self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
         self.jobs = Jobs(window)
         window.move_wanted.connect(self.plan)
+        window.journal.continue_wanted.connect(self.go_on)
         window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
 
@@ -74,8 +76,8 @@ class Moves:
             await self.dialog.aclose()
         await self._close_opened()
 
-    def plan(self, target: Target) -> None:
-        """Open the dialog on a target."""
+    def plan(self, target: Target, again: tuple[Path, Interrupted] | None = None) -> None:
+        """Open the dialog on a target; `again`: as the interrupted receipt at this path has it, which ends then."""
         if (old := self.dialog) is not None:
             if old.is_running:
                 old.show()
@@ -83,19 +85,36 @@ class Moves:
                 old.activateWindow()
                 return
             old.close()
-        self.jobs.start("plan", self._places(), partial(self._on_places, target))
+        self.jobs.start("plan", self._places(), partial(self._on_places, target, again))
 
     async def _places(self) -> list[Place]:
         """Where items can go: the memory that is open, and each saved one that can be written."""
         engines = {engine.id: engine for engine in list_engines()}
-        is_read_only = self.window.read_only_action.isChecked()
+        is_read_only = self.window.is_read_only
         places = [] if is_read_only else [Place(HERE, self.window.connection_name, "")]
         for saved in await asyncio.to_thread(self.store.load):
             if saved.name != self.key and not saved.settings.read_only and saved.engine in engines:
                 places.append(Place(saved.name, saved.name, engine_label(engines[saved.engine])))
         return places
 
-    def _on_places(self, target: Target, places: list[Place]) -> None:
+    def go_on(self, path: Path) -> None:
+        """Ask for what is left of the move or copy at `path`, which was interrupted; removals are not meant."""
+        self.jobs.start("go on", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
+
+    def _on_interrupted(self, path: Path, read: tuple[bool, Interrupted | None]) -> None:
+        is_move, found = read
+        window, engine = self.window, self.window.engine
+        if not is_move or engine is None:
+            return
+        if found is None:
+            window.error_banner.show_note(tr("Nothing of it is left to be moved or copied."), icon="info")
+        elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
+            name = text.inline(found.connection)
+            window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
+        else:
+            self.plan(found.target, (path, found))
+
+    def _on_places(self, target: Target, again: tuple[Path, Interrupted] | None, places: list[Place]) -> None:
         window, engine = self.window, self.window.engine
         if engine is None:
             return
@@ -116,7 +135,7 @@ class Moves:
             self._open,
             window.namespaces.names(),
             local_zone(),
-            is_read_only=window.read_only_action.isChecked(),
+            is_read_only=window.is_read_only,
         )
         dialog = MoveDialog(source, target, window)
         dialog.item_opened.connect(window.open_item)
@@ -128,6 +147,22 @@ class Moves:
         dialog.finished.connect(partial(self._on_dialog_finished, dialog))
         self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
+        if again is not None:
+            path, found = again
+            key = HERE if found.to_connection == found.connection else found.to_connection
+            if dialog.propose(found, key):
+                dialog.run_ended.connect(partial(self._settle, path))
+            else:
+                name = text.inline(found.to_connection)
+                dialog.banner.show_note(
+                    tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
+                )
+
+    def _settle(self, path: Path, outcome: MoveOutcome | None) -> None:
+        """Another receipt goes on where the one at `path` was interrupted."""
+        if outcome is not None and outcome.receipt is not None:
+            settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
+            self.jobs.start("settle", settle, lambda _: self.window.journal.refresh())
 
     # The memories it goes to
 
@@ -230,3 +265,9 @@ class Moves:
         if self.dialog is None:
             await self._close_opened()
         dialog.deleteLater()
+
+
+def _interrupted(path: Path) -> tuple[bool, Interrupted | None]:
+    """Whether the receipt at `path` tells of a move or a copy, and what is to be asked for again."""
+    is_move = Entry.read(path).action in ("move", "copy")
+    return is_move, read_interrupted(path) if is_move else None

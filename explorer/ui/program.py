@@ -80,7 +80,7 @@ class Program:
         window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
         self.removals = Removals(window, window.journal.journal)
         self.receipts = Receipts(window, self.removals)
-        self.moves = Moves(window, self.removals.journal, store, keys)
+        self.moves = Moves(window, window.journal.journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run

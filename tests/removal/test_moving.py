@@ -38,7 +38,7 @@ from explorer.contract.reference import ReferenceEngine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.removal import moving
 from explorer.removal.journal import Journal
-from explorer.removal.moving import Move, MoveOutcome, MovePreview, Way, is_one_file
+from explorer.removal.moving import Move, MoveOutcome, MovePreview, Way, is_one_file, read_interrupted
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
 from tests.fakes import learning
@@ -282,6 +282,17 @@ async def test_ids_move_from_wherever_they_are(tmp_path: Path) -> None:
     assert (await ran(move)).is_clean
     after = await held(engine)
     assert after["milk", "user:u"] == after["lemon", "user:u"] == 1
+    assert after.total() == len(ITEMS)
+
+
+async def test_what_is_in_a_sandbox_moves_by_its_id(tmp_path: Path) -> None:
+    engine = await filled(ReferenceEngine())
+    box = Reach.exact(node("team:a/service:cron"))
+    target = Target.of_ids([ITEMS[5].fingerprint()], box)
+    move = await move_of(tmp_path, engine, target, "service:other", keeps_tree=False)
+    assert (await moved(move)).is_clean
+    after = await held(engine)
+    assert after["boxed", "service:other"] == 1
     assert after.total() == len(ITEMS)
 
 
@@ -682,6 +693,39 @@ async def test_leaving_early_leaves_a_receipt_that_is_true_so_far(
     receipt = Receipt.read(path)
     assert receipt.is_interrupted
     assert (receipt.removed, receipt.copied) == (2, 2)
+    found = read_interrupted(path)
+    assert found is not None
+    assert found.target == move.plan.target
+    assert (found.way, found.connection, found.to_connection) == (move.way, "here", "there")
+    again = Move(
+        engine, await make_plan(engine, found.target, Action.FORGET), engine, found.way, move._journal, "here", "there"
+    )
+    outcome = await moved(again)
+    assert len(outcome.done) == 3
+    assert outcome.receipt is not None
+    move._journal.settle(path, outcome.receipt)
+    assert Receipt.read(path).continued_by == outcome.receipt.name
+
+
+async def test_an_interrupted_selection_goes_on_with_what_is_left_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "MAX_STORE_MANY", 1)
+    engine = await filled(ReferenceEngine())
+    ids = [ITEMS[0].fingerprint(), ITEMS[1].fingerprint(), ITEMS[6].fingerprint()]
+    move = await move_of(tmp_path, engine, Target.of_ids(ids, EVERYTHING), "project:p", keeps_tree=False)
+    await counted(move)
+    steps = move.run()
+    await anext(steps)
+    await anext(steps)
+    await steps.aclose()
+    (path,) = (tmp_path / "receipts").glob("*.jsonl")
+    found = read_interrupted(path)
+    assert found is not None
+    assert found.target == Target.of_ids(ids[1:], EVERYTHING)
+    assert found.way == Way(node("project:p"), keeps_tree=False)
+    path.write_text(path.read_text(encoding="utf-8").replace('"to":"project:p"', '"to":"pro ject"'), encoding="utf-8")
+    assert read_interrupted(path) is None
 
 
 async def test_a_receipt_that_cannot_be_written_stops_before_anything_goes(

@@ -26,7 +26,9 @@ from explorer.contract import (
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.removal.journal import Journal
-from explorer.removal.plan import Target
+from explorer.removal.moving import Move, Way
+from explorer.removal.plan import Action, Target, make_plan
+from explorer.removal.receipts import Receipt
 from explorer.ui.dialogs.move import COPY, MOVE, From, MoveDialog, Opened
 from explorer.ui.dialogs.move_parts.form import FLATTEN, HERE, Place
 from explorer.ui.dialogs.remove_parts.plan_column import PlanColumn
@@ -203,6 +205,35 @@ async def test_all_that_match_are_copied_from_a_memory_opened_read_only(
         assert dialog.title_label.text() == "3 of 3 items copied"
     assert len(await held(tmp_path / "archive.db")) == 3
     assert len(await held(tmp_path / "a.db")) == 4
+
+
+async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        window, engine = program.window, program.window.engine
+        assert engine is not None
+        plan = await make_plan(engine, Target.below(node("team:a")), Action.FORGET)
+        way = Way(node("user:u"), keeps_tree=False)
+        interrupted = Move(engine, plan, engine, way, program.moves.journal, "a.db", "a.db")
+        async for _ in interrupted.count():
+            pass
+        steps = interrupted.run()
+        await anext(steps)
+        await steps.aclose()
+        (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+        window.journal.continue_wanted.emit(path)
+        dialog = await opened(program, until)
+        assert dialog.form.node_edit.text() == "user:u"
+        assert dialog.form.tree_choice.choice == FLATTEN
+        await until(lambda: dialog.move_of is not None)
+        press(qtbot, dialog.move_button)
+        await until(lambda: dialog.outcome is not None and not program.moves.jobs.is_busy)
+        assert dialog.outcome is not None
+        assert dialog.outcome.receipt is not None
+        assert Receipt.read(path).continued_by == dialog.outcome.receipt.name
+        window.journal.continue_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: window.error_banner.sentence == "Nothing of it is left to be moved or copied.")
+        dialog.accept()
+    assert {at for _, at in await held(tmp_path / "a.db")} == {"user:u", "team:a/service:cron", "team:z"}
 
 
 async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

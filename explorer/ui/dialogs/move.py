@@ -28,7 +28,7 @@ from explorer import text
 from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, Namespace, TinyMemoryError, Unsupported
 from explorer.i18n import mark, tr
 from explorer.removal.journal import Journal
-from explorer.removal.moving import Move, MoveOutcome, MovePreview, MoveStep, Way, is_one_file
+from explorer.removal.moving import Interrupted, Move, MoveOutcome, MovePreview, MoveStep, Way, is_one_file
 from explorer.removal.outcome import Phase, Step
 from explorer.removal.plan import Action, Plan, Target, make_plan
 from explorer.removal.preview import Preview
@@ -267,6 +267,15 @@ class MoveDialog(QDialog):
     def move_of(self) -> Move | None:
         """What was counted to its end last, and can run."""
         return self._move
+
+    def propose(self, found: Interrupted, key: str) -> bool:
+        """Ask for the same again, at the place of that key; False where there is no such place any more."""
+        wanted = COPY if found.way.is_copy else MOVE
+        if self.choice.button(wanted).isEnabled():
+            self.choice.set_choice(wanted)
+        self._taken = set(found.sandboxes)
+        self._say()
+        return self.form.propose(key, found.way.to, keeps_tree=found.way.keeps_tree)
 
     def begin(self) -> None:
         """Ask, and count; what was said of a run before is over."""

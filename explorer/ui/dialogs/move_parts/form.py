@@ -125,6 +125,18 @@ class MoveForm(QFrame):
         self._has_tree = has_tree
         self._show()
 
+    def propose(self, key: str, to: Namespace | None, *, keeps_tree: bool) -> bool:
+        """Answer as was answered before; False where the place of that key is none to go to any more."""
+        at = next((at for at, place in enumerate(self._places) if place.key == key), None)
+        if at is None:
+            return False
+        self.own_check.setChecked(to is None)
+        self.node_edit.setText("" if to is None else str(to))
+        self.tree_choice.set_choice(KEEP if keeps_tree else FLATTEN)
+        self.place_box.setCurrentIndex(at)
+        self._on_chosen()
+        return True
+
     def set_nodes(self, nodes: Sequence[Namespace]) -> None:
         """The nodes that are known at the place, root first."""
         self._known = frozenset(nodes)

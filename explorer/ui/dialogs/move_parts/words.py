@@ -93,6 +93,15 @@ def _goes(
             n=text.number(equal),
         )
         yield Line("warning", said, "caution")
+    if preview.found.gone:
+        gone = len(preview.found.gone)
+        said = tr_n(
+            "{n} of those chosen is no longer stored.",
+            "{n} of those chosen are no longer stored.",
+            gone,
+            n=text.number(gone),
+        )
+        yield Line("info", said)
     if way.to is not None and n:
         yield Line("info", tr("At another node an item has another id. The receipt has both."))
     if not preview.can_check:
@@ -125,7 +134,7 @@ def _stays(
             n=text.number(n),
         )
         yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, preview.incomplete))
-    if preview.different and not way.is_copy:
+    if preview.different:
         n = len(preview.different)
         said = tr_n(
             "{n} item whose new place holds the same, seen at another time or by someone else.",
