@@ -382,6 +382,17 @@ async def test_a_layout_of_before_there_was_a_journal_is_kept(qtbot: QtBot, tmp_
     dock.deleteLater()
 
 
+async def test_reading_everything_again_reads_the_journal_too(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    folder = tmp_path / "receipts"  # which is not there, so that nothing is told of it
+    async with opened(qtbot, tmp_path, until) as window:
+        panel = filled_window(window, folder)
+        window.show_journal()
+        await until(lambda: window.is_idle)
+        receipt(folder, "07-03T14:59:31", "erase", 1)
+        window.refresh_action.trigger()
+        await until(lambda: titles(panel) == ["Erasing 1 item"])
+
+
 async def test_the_palette_and_f6_go_to_it(qtbot: QtBot, tmp_path: Path, until: Until, folder: Path) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         panel = filled_window(window, folder)
