@@ -53,8 +53,8 @@ class Removals:
         """Another engine is open, on the file of this path: what was planned was for the one before."""
         self.memory_path = memory_path
         self.jobs.cancel()
-        if self.dialog is not None and not self.dialog.is_running:
-            self.dialog.close()
+        if self.dialog is not None:
+            self.dialog.leave()
 
     async def aclose(self) -> None:
         await self.jobs.aclose()
@@ -184,7 +184,10 @@ class Removals:
         dialog = self.dialog
         if outcome is None or dialog is None:
             if job is not None:
-                self.window.job_list.end(job, State.CANCELLED, tr("Nothing was removed."))
+                middle = tr("It was left in the middle; the journal has what went.")
+                self.window.job_list.end(job, State.CANCELLED, middle if planned else tr("Nothing was removed."))
+            if planned and self.window.engine is engine:
+                self.window.refresh()
             return
         said = words.outcome_title(outcome, dialog.action)
         doubt = words.doubt(outcome)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
     EngineFailure,
+    Facet,
     ForgetTarget,
     ItemId,
     MemoryEngine,
@@ -27,7 +28,7 @@ from explorer.engines import EngineSettings, build_engine
 from explorer.removal.plan import Action, Target
 from explorer.ui.dialogs.remove_parts.words import why_not_erase
 from explorer.ui.job_list import State
-from explorer.ui.models.item_model import Column
+from explorer.ui.models.facet_rows import RowType
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
 from tests.ui.removing import choose_file, opened, said
@@ -492,15 +493,71 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert await it.texts() == {"other"}
 
 
-async def test_delete_on_the_list_is_its_key(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+async def test_delete_on_the_list_forgets_what_is_selected(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), at(3)) as it:
         view = it.window.items.view
-        view.selectRow(0)
         action = it.window.findChild(QAction, "forgetAction")
-        assert action in view.actions()
-        assert [key.toString() for key in action.shortcuts()] == ["Del"]
-        assert action.shortcutContext() is Qt.ShortcutContext.WidgetShortcut
-        assert view.model().index(0, Column.TEXT).isValid()
+        assert action.toolTip()
+        assert action.shortcutContext() is Qt.ShortcutContext.WidgetShortcut, "elsewhere the key removes a chip"
+        it.window.activateWindow()
+        view.setFocus()
+        view.selectRow(1)
+        QTest.keyClick(view, Qt.Key.Key_Delete)
+        dialog = await it.counted()
+        assert [hit.id for hit in it.window.items.selected_hits()] == dialog.target.ids
+
+
+# From the panels
+
+
+def menu_of(widget: QWidget) -> dict[str, QAction]:
+    menu = next(menu for menu in widget.findChildren(QMenu) if menu.isVisible())
+    actions = {action.text(): action for action in menu.actions()}
+    menu.hide()
+    return actions
+
+
+async def test_a_node_offers_what_is_there_and_what_is_below(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        tree = it.window.namespaces.tree
+        tree.menu_wanted.emit(it.window.namespaces.model.index_of(ACME), QPoint(10, 10))
+        offered = menu_of(tree)
+        offered["Forget items here…"].trigger()
+        dialog = await it.counted()
+        assert dialog.target == Target.at(ACME)
+        assert dialog.count_label.text() == "1 item"
+        assert any("team:acme/agent:writer" in line for line in dialog.plan_column.sentences), "what is below stays"
+        tree.menu_wanted.emit(it.window.namespaces.model.index_of(ACME), QPoint(10, 10))
+        menu_of(tree)["Erase here and below…"].trigger()
+        await until(lambda: it.removals.dialog is not dialog)
+        assert it.dialog.target == Target.below(ACME)
+        assert it.dialog.action is Action.ERASE
+        await it.counted()
+
+
+async def test_a_value_offers_all_that_has_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    items = [learning(f"l {i}", tags=["a" if i < 3 else "b"]) for i in range(7)]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        tree, model = it.window.facets.tree, it.window.facets.model
+        tree.menu_wanted.emit(model.row_index(Facet.TAG, RowType.VALUE, "a"), QPoint(10, 10))
+        menu_of(tree)["Forget all with this value…"].trigger()
+        dialog = await it.counted()
+        assert dialog.target == Target.of_value(Facet.TAG, "a")
+        assert dialog.count_label.text() == "3 items"
+
+
+async def test_what_runs_ends_with_its_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+        gate = engine.hold("forget")
+        dialog.confirm.remove_button.click()
+        await until(lambda: gate.waiting == 1)
+        it.removals.leave(None)
+        await until(lambda: it.removals.dialog is None and not it.window.job_list.running)
+        assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
+        await until(lambda: not it.removals.jobs.is_busy)
 
 
 # The way back
