@@ -16,6 +16,7 @@ from explorer.contract import (
     Facet,
     ForgetTarget,
     ItemId,
+    ItemKind,
     MemoryEngine,
     MetaFilter,
     Namespace,
@@ -25,15 +26,20 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.engines import EngineSettings, build_engine
+from explorer.options import Options
 from explorer.removal.plan import Action, Target
 from explorer.ui.dialogs.remove_parts.words import why_not_erase
 from explorer.ui.job_list import State
 from explorer.ui.models.facet_rows import RowType
+from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
+from tests.ui.looks import cut_words
 from tests.ui.removing import choose_file, opened, said
+from tests.ui.test_app import is_idle, memory, rows, running
 
 ACME = Namespace.parse("team:acme")
+PROMISED = "previewTable sampleView confirmEdit wholeTreeCheck exportFirstButton removeButton receiptView"
 ITEMS = [
     learning("at the team", "team:acme", observed_at="2026-05-02T10:00:00Z"),
     learning("the writer's", "team:acme/agent:writer", observed_at="2026-07-02T10:00:00Z"),
@@ -72,6 +78,9 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
     async with opened(qtbot, tmp_path, until, sqlite(tmp_path), ITEMS) as it:
         dialog = await it.planned(Target.below(ACME), Action.ERASE)
         assert it.title == "Erase team:acme and everything below it"
+        assert dialog.objectName() == "removeDialog"
+        for name in PROMISED.split():
+            assert len(dialog.findChildren(QWidget, name)) == 1, name
         assert dialog.count_label.text() == "3 items"
         assert dialog.share_label.text().replace("\u00a0", " ") == "of 6 stored, 50 %"
         assert dialog.numbers.preview_table.counts.rows == [("agent:writer", 2), ("team:acme", 1)]
@@ -672,3 +681,53 @@ async def test_another_memory_ends_a_plan(qtbot: QtBot, tmp_path: Path, until: U
         await it.planned(Target.below(ACME))
         it.removals.leave(None)
         await until(lambda: it.removals.dialog is None)
+
+
+# Looks
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+async def test_no_word_is_cut(qtbot: QtBot, tmp_path: Path, until: Until, themed: Theme, percent: int) -> None:
+    engine = FakeEngine()
+    long = "/".join(f"team:{letter * 100}" for letter in "abcdefgh")
+    items = [*ITEMS, learning("deep down", long)]
+    try:
+        themed.set_zoom(percent)
+        async with opened(qtbot, tmp_path, until, engine, items) as it:
+            it.window.resize(1280, 800)
+            dialog = await it.planned(Target.below(ACME), Action.ERASE)
+            assert cut_words(dialog) == []
+            dialog.begin(Target.below(Namespace.parse(long)), Action.ERASE)
+            await until(lambda: dialog.removal is not None and not dialog.jobs.is_busy)
+            assert dialog.confirm.name_text.toPlainText() == long
+            assert cut_words(dialog) == []
+            await it.done()
+            assert cut_words(dialog) == []
+    finally:
+        themed.set_zoom(100)
+
+
+# In the program
+
+
+async def test_the_program_keeps_the_receipt_and_asks_before_it_closes(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.removal_wanted.emit(Target.of_filter(MetaFilter(kinds=[ItemKind.LEARNING])), Action.FORGET)
+        await until(lambda: program.removals.dialog is not None and program.removals.dialog.removal is not None)
+        dialog = program.removals.dialog
+        assert dialog is not None
+        dialog.confirm.large_check.setChecked(True)
+        dialog.confirm.confirm_edit.setText("root")
+        dialog.confirm.remove_button.click()
+        assert program.window.job_list.is_holding, "closing asks first"
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.outcome is not None
+        assert dialog.outcome.receipt is not None
+        assert dialog.outcome.receipt.parent == tmp_path / "receipts"
+        await until(lambda: is_idle(program))
+        assert rows(program) == 0
