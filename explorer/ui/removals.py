@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
 
 from explorer import text
 from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter
@@ -57,9 +58,12 @@ class Removals:
             self.dialog.leave()
 
     async def aclose(self) -> None:
+        dialog = self.dialog
+        if dialog is not None:
+            dialog.leave()
         await self.jobs.aclose()
-        if self.dialog is not None:
-            await self.dialog.aclose()
+        if dialog is not None and isValid(dialog):
+            await dialog.aclose()
 
     def plan(self, target: Target, action: Action, continues: Path | None = None) -> None:
         """Open the dialog on a target; it counts at once. `continues`: the receipt of what was interrupted."""
