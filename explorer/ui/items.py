@@ -144,6 +144,7 @@ class ItemList(QWidget):
     import_wanted = Signal()
     export_wanted = Signal()  # of what is selected
     forget_wanted = Signal()  # what is selected
+    move_wanted = Signal()  # what is selected
     refresh_wanted = Signal()
     failed = Signal(object)  # an exception
     busy_changed = Signal(bool)
@@ -187,6 +188,7 @@ class ItemList(QWidget):
         self._let_go = 0  # items that were selected, and not found among the rows that were read again
         self._is_replacing = False  # rows or selection change, and not by the person
         self._why_not_forget = ""  # whatever is selected
+        self._why_not_move = ""
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
         self.jobs = Jobs(self)
@@ -315,6 +317,8 @@ class ItemList(QWidget):
         self.forget_action.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
         self.forget_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.view.addAction(self.forget_action)
+        self.move_action = panel_action(self, tr("Selected items"), tr("Move or copy…"))
+        self.move_action.setObjectName("moveSelectedAction")
         self.count_all_action = panel_action(self, tr("Items"), tr("Count all"))
         self.load_more_action = panel_action(self, tr("Items"), tr("Load more"))
         self.go_on_action = panel_action(self, tr("Items"), tr("Look further"))
@@ -326,6 +330,7 @@ class ItemList(QWidget):
         self.select_all_action.triggered.connect(self.select_all)
         self.export_action.triggered.connect(self.export_wanted)
         self.forget_action.triggered.connect(self.forget_wanted)
+        self.move_action.triggered.connect(self.move_wanted)
         self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
         self.load_more_action.triggered.connect(self._on_load_more_button_clicked)
         self.go_on_action.triggered.connect(self.model.go_on)
@@ -625,6 +630,11 @@ class ItemList(QWidget):
     def allow_forgetting(self, why_not: str) -> None:
         """Let what is selected be forgotten; or say why nothing can be, whatever is selected."""
         self._why_not_forget = why_not
+        self._show_selected()
+
+    def allow_moving(self, why_not: str) -> None:
+        """Let what is selected be moved and copied; or say why nothing can be."""
+        self._why_not_move = why_not
         self._show_selected()
 
     def let_go(self, gone: Collection[ItemId], kept: Collection[ItemId] = ()) -> None:
@@ -1432,6 +1442,7 @@ class ItemList(QWidget):
         self.export_button.setToolTip(old)
         why_not = self._why_not_forget or nothing or old
         allow(self.forget_action, why_not)
+        allow(self.move_action, self._why_not_move or nothing or old)
         self.forget_button.setVisible(count != NONE)
         self.forget_button.setEnabled(not why_not)
         self.forget_button.setToolTip(why_not)
@@ -1547,6 +1558,7 @@ class ItemList(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(list(self.copies.actions.values()))
         menu.addAction(self.export_action)
+        menu.addAction(self.move_action)
         menu.addSeparator()
         menu.addAction(self.select_all_action)
         menu.addSeparator()

@@ -61,6 +61,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.jobs_view import JobsView
 from explorer.ui.journal import JournalPanel
 from explorer.ui.labels import plain_label
+from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
 from explorer.ui.removal_actions import RemovalActions
@@ -104,6 +105,8 @@ class MainWindow(QMainWindow):
     export_selected_wanted = Signal()
     removal_wanted = Signal(object, object)  # a Target and an Action
     forget_selected_wanted = Signal()
+    move_wanted = Signal(object)  # a Target
+    move_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
     quit_wanted = Signal()
     new_window_wanted = Signal()
@@ -163,6 +166,7 @@ class MainWindow(QMainWindow):
 
         self._build_actions()
         self.removing = RemovalActions(self)
+        self.moving = MoveActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -222,7 +226,7 @@ class MainWindow(QMainWindow):
         self.read_only_action.setCheckable(True)
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.journal_action = self._action(
-            tr("Journal"), "journal", "Ctrl+H", tr("What was ever removed, moved and restored here")
+            tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
         )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -331,7 +335,8 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
-        menu.addActions([self.import_action, self.export_action, self.jobs_action, self.journal_action])
+        menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
+        menu.addActions([self.jobs_action, self.journal_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
         menu.addSeparator()
@@ -608,7 +613,9 @@ class MainWindow(QMainWindow):
         why_not_write = nothing or (tr("Opened read-only") if self.is_read_only else "")
         allow(self.import_action, why_not_write)
         self.removing.allow(why_not_write)
+        self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.moving.allow()
         allow(self.read_only_action, nothing)
         self._show_lock()
 
@@ -664,6 +671,7 @@ class MainWindow(QMainWindow):
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
         allow(self.clear_action, "" if view != View() else tr("There is no condition"))
         self.removing.show_view()
+        self.moving.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.

@@ -222,11 +222,12 @@ class NamespacePanel(QWidget):
 
     filter_wanted = Signal(object)  # MetaFilter
     removal_wanted = Signal(object, object)  # a Target and an Action
+    move_wanted = Signal(object)  # a Target
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("namespacePanel")
-        self._why_not_forget = self._why_not_erase = ""
+        self._why_not_forget = self._why_not_erase = self._why_not_move = ""
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
@@ -467,6 +468,11 @@ class NamespacePanel(QWidget):
         menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(path))
         menu.addSeparator()
         menu.setToolTipsVisible(True)
+        here, below = Target.at(node.namespace), Target.below(node.namespace)
+        whole = tr("Move or copy the whole tree…") if node.namespace.is_root else tr("Move or copy here and below…")
+        for words, target in ((tr("Move or copy items here…"), here), (whole, below)):
+            allow(menu.addAction(words, partial(self.move_wanted.emit, target)), self._why_not_move)
+        menu.addSeparator()
         for words, target, act in _removals(node.namespace):
             action = menu.addAction(words, partial(self.removal_wanted.emit, target, act))
             allow(action, self._why_not_erase if act is Action.ERASE else self._why_not_forget)
@@ -475,6 +481,10 @@ class NamespacePanel(QWidget):
     def allow_removing(self, why_not_forget: str, why_not_erase: str) -> None:
         """Let nodes be forgotten and erased, or say why they cannot be."""
         self._why_not_forget, self._why_not_erase = why_not_forget, why_not_erase
+
+    def allow_moving(self, why_not: str) -> None:
+        """Let what is at nodes be moved and copied, or say why it cannot be."""
+        self._why_not_move = why_not
 
     # What is open
 

@@ -38,6 +38,7 @@ from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.models.journal_model import title_of, where_of
+from explorer.ui.moves import Moves
 from explorer.ui.receipts import Receipts
 from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
@@ -79,6 +80,7 @@ class Program:
         window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
         self.removals = Removals(window, window.journal.journal)
         self.receipts = Receipts(window, self.removals)
+        self.moves = Moves(window, window.journal.journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -210,6 +212,7 @@ class Program:
         )
         self.transfers.leave(opened.settings.path)
         self.removals.leave(opened.settings.path)
+        self.moves.leave(opened.settings.path, opened.name if opened.key.startswith(_SAVED_KEY) else "")
         self._show_choices()
 
     async def _turn_lock(self, opened: Opened, *, is_read_only: bool) -> None:
@@ -457,6 +460,7 @@ class Program:
         await self.transfers.aclose()
         await self.receipts.aclose()
         await self.removals.aclose()
+        await self.moves.aclose()
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)

@@ -56,8 +56,14 @@ class Receipts:
         dialog.deleteLater()
 
     async def _continue(self, path: Path) -> None:
-        """Plan anew what is left of an interrupted removal: it is counted and confirmed as any other."""
+        """Plan anew what is left of an interrupted removal: it is counted and confirmed as any other. A restore begins
+        again.
+        """
         receipt = await asyncio.to_thread(Receipt.read, path)
+        if receipt.restored_from is not None and self._is_of_this(receipt):
+            await asyncio.to_thread(self._removals.journal.settle, path)
+            self._removals.restore(receipt.restored_from)  # from the start: what is stored by now is not stored twice
+            return
         action = _REMOVALS.get(receipt.action)
         if action is None or not self._is_of_this(receipt):
             return

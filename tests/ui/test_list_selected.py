@@ -449,7 +449,7 @@ async def test_the_menu_of_a_row_offers_the_copies(qtbot: QtBot, until: Until) -
     menu = next(one for one in items.findChildren(QMenu) if one.isVisible())
     words = [action.text() for action in menu.actions() if action.text()]
     copies = ["Copy text", "Copy as Markdown", "Copy as JSON", "Copy id"]
-    assert words == [*copies, "Export…", "Select all", "Forget…"]
+    assert words == [*copies, "Export…", "Move or copy…", "Select all", "Forget…"]
     menu.close()
     await items.aclose()
 

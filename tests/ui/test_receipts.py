@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ForgetTarget, Namespace
+from explorer.contract import ForgetTarget, Namespace, dump_item
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt
 from explorer.ui.dialogs.receipt_page import ReceiptPage
@@ -77,6 +77,20 @@ async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
         assert it.window.error_banner.sentence == "That was done in another memory. Open it first: helpdesk.db"
         assert it.removals.dialog is None
         await until(lambda: it.window.is_idle)
+        await receipts.aclose()
+
+
+async def test_an_interrupted_restore_begins_again(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        kept = tmp_path / "kept.jsonl"
+        kept.write_text("".join(f"{dump_item(item)}\n" for item in [*ITEMS, learning("gone by then")]))
+        writer = it.removals.journal.start("restore", it.engine, it.window.connection_name, file={"path": kept})
+        writer.release()
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: it.window.error_banner.sentence == "1 item restored, 5 held already.")
+        assert await it.stored() == 6
+        assert it.removals.journal.unfinished() == []
         await receipts.aclose()
 
 
