@@ -461,6 +461,12 @@ class Receipt:
         return self.is_readable and not self.is_finished and not self.is_running
 
     @property
+    def restored_from(self) -> Path | None:
+        """The file of a restore; None of anything else."""
+        path = _text(_map(self.facts.get("file")).get("path"), _MAX_PATH)
+        return Path(path) if self.action == "restore" and path else None
+
+    @property
     def left(self) -> int:
         return self.failed_in_all + self.not_tried + self.unanswered_in_all
 

@@ -226,7 +226,7 @@ class MainWindow(QMainWindow):
         self.read_only_action.setCheckable(True)
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.journal_action = self._action(
-            tr("Journal"), "journal", "Ctrl+H", tr("What was ever removed, moved and restored here")
+            tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
         )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -613,6 +613,7 @@ class MainWindow(QMainWindow):
         why_not_write = nothing or (tr("Opened read-only") if self.is_read_only else "")
         allow(self.import_action, why_not_write)
         self.removing.allow(why_not_write)
+        self.moving.allow()
         self.journal.refuse_writing(why_not_write)
         self.moving.allow()
         allow(self.read_only_action, nothing)

@@ -39,6 +39,7 @@ from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.models.journal_model import title_of, where_of
 from explorer.ui.moves import Moves
+from explorer.ui.receipts import Receipts
 from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
@@ -78,6 +79,7 @@ class Program:
         self.transfers = Transfers(window)
         window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
         self.removals = Removals(window, window.journal.journal)
+        self.receipts = Receipts(window, self.removals)
         self.moves = Moves(window, window.journal.journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
@@ -456,6 +458,7 @@ class Program:
         """End the window's work, then the engine."""
         await self.jobs.aclose()
         await self.transfers.aclose()
+        await self.receipts.aclose()
         await self.removals.aclose()
         await self.moves.aclose()
         await self.window.aclose()

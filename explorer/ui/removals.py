@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class Removals:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.dialog: RemoveDialog | None = None
         """What is planned, runs or ran, until it is closed."""
+        self._continues: Path | None = None
         self._job: Job | None = None
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
@@ -59,8 +61,8 @@ class Removals:
         if self.dialog is not None:
             await self.dialog.aclose()
 
-    def plan(self, target: Target, action: Action) -> None:
-        """Open the dialog on a target; it counts at once."""
+    def plan(self, target: Target, action: Action, continues: Path | None = None) -> None:
+        """Open the dialog on a target; it counts at once. `continues`: the receipt of what was interrupted."""
         engine = self.window.engine
         if engine is None:
             return
@@ -81,13 +83,13 @@ class Removals:
         dialog = RemoveDialog(where, target, action, self.window)
         dialog.item_opened.connect(self._on_dialog_item_opened)
         dialog.list_wanted.connect(self._on_dialog_list_wanted)
-        dialog.folder_wanted.connect(self._on_dialog_folder_wanted)
-        dialog.restore_wanted.connect(partial(self._on_dialog_restore_wanted, engine))
+        dialog.folder_wanted.connect(self.show_folder)
+        dialog.restore_wanted.connect(self.restore)
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
         dialog.finished.connect(lambda _: self._on_dialog_finished(dialog))
-        self.dialog = dialog
+        self.dialog, self._continues = dialog, continues
         dialog.show()  # beside the window, in which samples are looked at
 
     # What is selected
@@ -127,11 +129,14 @@ class Removals:
         self.window.go_to_filter(filter)
         self.window.activateWindow()
 
-    def _on_dialog_folder_wanted(self, path: Path) -> None:
+    def show_folder(self, path: Path) -> None:
+        """Open the folder that a file lies in."""
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
-    def _on_dialog_restore_wanted(self, engine: MemoryEngine, path: Path) -> None:
-        if self.window.engine is engine:
+    def restore(self, path: Path) -> None:
+        """Store an export back into the open memory."""
+        engine = self.window.engine
+        if engine is not None:
             lane = f"restore {next(self._lanes)}"
             self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
 
@@ -186,6 +191,10 @@ class Removals:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, " ".join(filter(None, (text.full_stop(said), doubt))))
+        if self._continues is not None and outcome.receipt is not None:
+            settle = asyncio.to_thread(self.journal.settle, self._continues, outcome.receipt)
+            self.jobs.start("settle", settle, lambda _: None)
+            self._continues = None
         if self.window.engine is not engine:
             return
         left = set(outcome.left)

@@ -349,7 +349,8 @@ async def test_the_dock_is_closed_until_it_is_asked_for(
         dock = dock_of(window)
         assert not dock.isVisible()
         window.activateWindow()
-        qtbot.keyClick(window.items.view, Qt.Key.Key_H, Qt.KeyboardModifier.ControlModifier)
+        modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        qtbot.keyClick(window.items.view, Qt.Key.Key_H, modifiers)
         assert dock.isVisible()
         assert QApplication.focusWidget() is panel.tree
         await until(lambda: panel.model.rowCount() == 8)

@@ -16,16 +16,12 @@ from PySide6.QtGui import (
     QAccessibleAnnouncementEvent,
     QCloseEvent,
     QKeyEvent,
-    QPageSize,
-    QPdfWriter,
     QResizeEvent,
-    QTextDocument,
 )
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
     QDialog,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QPushButton,
@@ -40,17 +36,17 @@ from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
-from explorer.removal.page import write_page
+from explorer.removal.page import page
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.preview import Moved, Preview
+from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
 from explorer.removal.way_back import Export
-from explorer.transfer import refuse_memory
 from explorer.ui import icons, news
-from explorer.ui.ask import ask, confirm
 from explorer.ui.banner import UNLIMITED, Banner
 from explorer.ui.busy import BusyLine
+from explorer.ui.dialogs.receipt_page import choose_target, print_page
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
 from explorer.ui.dialogs.remove_parts.numbers import Numbers
@@ -420,7 +416,7 @@ class RemoveDialog(QDialog):
     async def _export(self, removal: Removal) -> None:
         preview = removal.preview
         assert preview is not None
-        path = await self._choose(tr("Export first"), _export_name(removal), "jsonl", "JSON Lines (*.jsonl *.ndjson)")
+        path = await choose_target(self, tr("Export first"), _export_name(removal), "JSON Lines (*.jsonl *.ndjson)")
         if path is None:
             return
         self.confirm.way_back.show_progress(Export(), preview.total)
@@ -431,27 +427,6 @@ class RemoveDialog(QDialog):
                     self.confirm.way_back.show_progress(step, preview.total)
                     shown_s = time.monotonic()
                 await asyncio.sleep(0)
-
-    async def _choose(self, title: str, name: str, suffix: str, kinds: str) -> Path | None:
-        """A file to write, which may take the place of one that is there."""
-        dialog = QFileDialog(self, title, str(Path.home()))
-        dialog.setNameFilters([kinds, tr("All files") + " (*)"])
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
-        dialog.setDefaultSuffix(suffix)
-        dialog.selectFile(name)
-        if not await ask(dialog) or not dialog.selectedFiles():
-            return None
-        path = Path(dialog.selectedFiles()[0])
-        await asyncio.to_thread(refuse_memory, path, self._where.memory_path)
-        if await asyncio.to_thread(path.exists) and not await confirm(
-            self,
-            tr("{file} is there already", file=text.inline(path.name)),
-            tr("What is written takes its place."),
-            tr("Replace it"),
-        ):
-            return None
-        return path
 
     def _end_export(self, said: str) -> None:
         self._is_exporting = False
@@ -576,17 +551,12 @@ class RemoveDialog(QDialog):
             self.jobs.start("print", self._print(self.outcome.receipt), lambda _: None)
 
     async def _print(self, receipt: Path) -> None:
-        path = await self._choose(tr("Print the receipt to a PDF file"), f"{receipt.stem}.pdf", "pdf", "PDF (*.pdf)")
-        if path is None:
-            return
-        page = await asyncio.to_thread(write_page, receipt)
-        html = await asyncio.to_thread(page.read_text, encoding="utf-8")
-        document = QTextDocument()
-        document.setHtml(html)
-        writer = QPdfWriter(str(path))
-        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        document.print_(writer)
-        self.printed.emit(path)
+        name = f"{receipt.stem}.pdf"
+        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)")
+        if path is not None:
+            read = await asyncio.to_thread(Receipt.read, receipt)
+            print_page(await asyncio.to_thread(page, read, self._where.zone), path)
+            self.printed.emit(path)
 
     # Ends
 
