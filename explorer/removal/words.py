@@ -24,10 +24,10 @@ def title(plan: Plan) -> str:
     if target.node is not None and target.filter is not None and target.filter.reach is not None:
         node = str(target.node)
         if target.filter.reach.descendants:
-            said = tr("Erase {node} and everything below it") if erases else tr("Forget {node} and everything below it")
-        else:
-            said = tr("Erase the items at {node}") if erases else tr("Forget the items at {node}")
-        return said.format(node=node)
+            if erases:
+                return tr("Erase {node} and everything below it", node=node)
+            return tr("Forget {node} and everything below it", node=node)
+        return tr("Erase the items at {node}", node=node) if erases else tr("Forget the items at {node}", node=node)
     if target.filter is not None:
         return tr("Forget what the filter admits")
     n = len(target.ids)
@@ -60,9 +60,7 @@ def the_other(action: Action) -> str:
     """What the other action would do instead."""
     if action is Action.ERASE:
         return tr("Forget would only take them out of every read; stored again, they may count as a repeat.")
-    return tr(
-        "Erase would delete them for good, with what the engine made of them; it takes whole nodes and kinds only."
-    )
+    return tr("Erase would remove them for good, with what the engine made of them; it takes nodes and kinds only.")
 
 
 def why_no_erase() -> str:
@@ -87,9 +85,7 @@ def what_stays(plan: Plan) -> list[str]:
     said = []
     if not plan.knows_sandboxes:
         said.append(
-            tr(
-                "This engine does not list its sandboxes. An erase of the whole tree takes them; nothing here counts them."
-            )
+            tr("This engine does not list its sandboxes: the erase takes them, and nothing here counts them.")
             if plan.takes_sandboxes and plan.action is Action.ERASE
             else tr("Sandboxes below it, if there are any: this engine does not list them.")
         )
