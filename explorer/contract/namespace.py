@@ -157,6 +157,12 @@ class Namespace:
         """Whether a `service:` node lies on the way down from `above` to here, here included."""
         return any(segment.kind is SegmentKind.SERVICE for segment in self.segments[len(above.segments) :])
 
+    @property
+    def sandbox(self) -> Namespace | None:
+        """The innermost `service:` node on the way from the root to here, here included; None outside of any."""
+        inside = [at for at, segment in enumerate(self.segments) if segment.kind is SegmentKind.SERVICE]
+        return Namespace(self.segments[: inside[-1] + 1]) if inside else None
+
     def __str__(self) -> str:
         return "/".join(map(str, self.segments)) or "root"
 

@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import re
-import sys
 import tempfile
 import threading
 import time
@@ -30,6 +29,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, Unavailable, is_blank
 from explorer.contract.model import Model, Text, reason, trimmed
 from explorer.engines.config import EngineSettings, StaticCredential
+from explorer.engines.locks import sync_folder, try_lock
 from explorer.engines.os_errors import why
 from explorer.engines.registry import check_endpoint, check_url
 
@@ -261,7 +261,7 @@ class ConnectionStore:
                 os.fsync(file.fileno())
             os.replace(temporary, self.path)
             temporary = None
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         except OSError as error:
             raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
         finally:
@@ -280,7 +280,7 @@ class ConnectionStore:
             raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
         try:
             deadline = time.monotonic() + _LOCK_WAIT_S
-            while not _try_lock(handle):
+            while not try_lock(handle):
                 if time.monotonic() > deadline:
                     raise Unavailable(f"another program holds the saved connections at {self.path}; try again")
                 time.sleep(_LOCK_TRY_S)
@@ -291,39 +291,6 @@ class ConnectionStore:
 
 class _Unreadable(Exception):
     """Why the file is not connections of this version; a sentence part."""
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _sync_folder(folder: Path) -> None:
-        """Windows keeps a rename by itself, and cannot open a folder."""
-
-else:
-    import fcntl
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _sync_folder(folder: Path) -> None:
-        """Keep the rename over a power cut."""
-        with contextlib.suppress(OSError):  # some network file systems cannot
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
 
 def _places(entries: list[Any], name: str) -> list[int]:

@@ -6,11 +6,230 @@ page to read and print once it is finished.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import logging
+import mmap
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from explorer import __version__
+from explorer.contract import ItemId, MemoryEngine
+from explorer.engines.connections import APP_NAME
+from explorer.removal.page import write_page
+from explorer.removal.plan import Target
+from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
+from explorer.transfer import FileError
+
+if TYPE_CHECKING:
+    from explorer.removal.removing import Removal
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}Z)-[a-z]+(?:-(\d+))?")
+_ID = re.compile(r"[0-9A-Za-z_-]{6,}")
+_MAX_NODES = 500
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def default_folder() -> Path:
+    """Where this user's receipts are."""
+    return platformdirs.user_data_path(APP_NAME, appauthor=False) / "receipts"
 
 
 class Journal:
-    """The receipts in `folder`, which is made when the first is written."""
+    """The receipts in `folder`, which is made when the first is written. Every call touches the disk."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = default_folder() if folder is None else folder
+
+    def begin(self, removal: Removal, action: str) -> ReceiptWriter:
+        """Begin the receipt of a removal whose preview is whole, with all that is planned, kept on the disk.
+
+        Raises FileError where it cannot be written, with nothing left of it: then nothing may be removed.
+        """
+        preview, plan, kept = removal.preview, removal.plan, removal.way_back
+        if preview is None:
+            raise ValueError("a receipt of what was never counted")
+        facts: dict[str, Any] = {
+            "target": plan.target,
+            "kinds": preview.kinds,
+            "nodes": preview.nodes,
+            "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
+            "gone": len(preview.gone),
+            "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
+            "takes_sandboxes": plan.takes_sandboxes,
+            "knows_sandboxes": plan.knows_sandboxes,
+            "stored_before": preview.stored,
+            "stored_is_least": preview.stored_is_least,
+            "counted_at": preview.counted_at,
+            "keeps_texts": removal.keeps_texts,
+        }
+        if kept is not None:
+            facts["way_back"] = {
+                "path": kept.path,
+                "items": kept.items,
+                "size_bytes": kept.size_bytes,
+                "incomplete": len(kept.incomplete),
+            }
+        return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
+
+    def begin_move(self, engine: MemoryEngine, connection: str, first_line: Mapping[str, Any]) -> ReceiptWriter:
+        """Begin the receipt of a move or a copy out of `engine`, from what it says of itself. Raises FileError."""
+        facts = {name: value for name, value in first_line.items() if name not in ("action", "engine", "ids")}
+        return self.start(str(first_line["action"]), engine, connection, first_line["ids"], **facts)
+
+    def start(
+        self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
+    ) -> ReceiptWriter:
+        """Begin the receipt of anything else: a move, a copy, a restore; `ids` is what is planned. Raises FileError."""
+        planned = list(ids)
+        about = engine.descriptor()
+        if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
+            said = target.model_dump(mode="json", by_alias=True)
+            facts["target"] = {**said, "ids": [], "named": len(target.ids)}
+        for name in ("nodes", "sources"):
+            if name in facts:
+                facts.update(_most(name, facts[name]))
+        writer = ReceiptWriter.create(self.folder, action, datetime.now(UTC), _finish)
+        try:
+            writer.note(
+                "begin",
+                format=FORMAT,
+                program=APP_NAME,
+                version=__version__,
+                action=action,
+                connection=connection,
+                engine={
+                    "id": about.id,
+                    "label": about.label,
+                    "hosted": about.hosted,
+                    "consolidation": about.consolidation,
+                    "is_file": about.needs_path,
+                },
+                planned=len(planned),
+                **facts,
+            )
+            writer.planned(planned)
+            writer.sync()
+        except BaseException:
+            writer.discard()
+            raise
+        return writer
+
+    def entries(self) -> list[Entry]:
+        """All of them, newest first, by the first and last line of each; a damaged one has no action.
+
+        Raises FileError where the folder is there and cannot be read.
+        """
+        found = []
+        for path in self._paths():
+            try:
+                entry = Entry.read(path)
+            except OSError as error:
+                log.warning("the receipt %s cannot be read (%s)", path, type(error).__name__)
+                continue
+            if entry.is_readable or _NAME.fullmatch(path.stem):
+                found.append(entry)
+        return sorted(found, key=_age, reverse=True)
+
+    def search(self, words: str) -> list[Entry]:
+        """Those entries that hold every word: in the connection's name, the engine, a node, the action or the file's
+        name; or as the beginning of an id, from six characters on.
+        """
+        wanted = words.split()
+        return [entry for entry in self.entries() if all(_holds(entry, word) for word in wanted)]
+
+    def unfinished(self) -> list[Entry]:
+        """What was interrupted, newest first; not what runs, here or in another program."""
+        return [entry for entry in self.entries() if entry.is_interrupted]
+
+    def settle(self, path: Path, continued_by: Path | None = None) -> None:
+        """End an interrupted receipt with what is known of it; `continued_by` is the receipt that goes on.
+
+        Raises FileError where it is written by another program, or cannot be.
+        """
+        with ReceiptWriter.reopen(path, _finish) as writer:
+            receipt = Receipt.read(path)
+            if receipt.is_finished:
+                return
+            writer.close(
+                removed=receipt.removed,
+                already_gone=receipt.already_gone,
+                failed=receipt.failed_in_all,
+                not_tried=receipt.not_tried,
+                unanswered=receipt.unanswered_in_all,
+                stopped=receipt.stopped or "the program ended before the removal did",
+                is_clean=False,
+                continued_by=None if continued_by is None else continued_by.name,
+            )
+
+    def _paths(self) -> list[Path]:
+        try:
+            return [path for path in self.folder.iterdir() if path.suffix == SUFFIX and path.is_file()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise FileError(f"cannot read the receipts in {self.folder}: {error.strerror}") from error
+
+
+def target_left(path: Path) -> Target | None:
+    """What an interrupted removal has to be planned with again; None where nothing of it is left.
+
+    An erase takes the same nodes again; a forget those of its items that are not known to be gone. The old receipt is
+    settled by `Journal.settle` once the new one is begun. Raises FileError where it cannot be read.
+    """
+    left = ids_left(path)
+    receipt = Receipt.read(path)
+    target = receipt.target
+    if not left or target is None:
+        return None
+    if receipt.action == "erase" or target.is_whole_tree:  # which may be in sandboxes, that no one reach admits
+        return target
+    return Target.of_ids(left, target.filter.reach if target.filter is not None else target.reach)
+
+
+def _finish(path: Path) -> None:
+    """The page beside a finished receipt; the receipt is whole without it."""
+    try:
+        write_page(path)
+    except Exception:  # the removal is done: what goes wrong here must not look as if it were not
+        log.warning("no page could be written beside the receipt %s", path, exc_info=True)
+
+
+def _most(name: str, counts: Mapping[Any, int]) -> dict[str, Any]:
+    """The largest of many counts, and how many there are in all: the first line of a receipt stays short."""
+    return {name: dict(Counter(counts).most_common(_MAX_NODES)), f"{name}_in_all": len(counts)}
+
+
+def _age(entry: Entry) -> tuple[datetime, str, int]:
+    name = _NAME.fullmatch(entry.path.stem)
+    stamp, number = (name[1], int(name[2] or 1)) if name else ("", 1)
+    at = entry.begun_at
+    if at is None and stamp:
+        with contextlib.suppress(ValueError):
+            at = datetime.strptime(stamp, "%Y-%m-%dT%H%M%SZ").replace(tzinfo=UTC)
+    return at or _LONG_AGO, stamp, number
+
+
+def _holds(entry: Entry, word: str) -> bool:
+    said = (entry.connection, entry.engine_id, entry.engine_label, entry.action, entry.path.name, entry.at)
+    if any(word.casefold() in text.casefold() for text in (*said, *entry.nodes)):
+        return True
+    return bool(_ID.fullmatch(word)) and any(char.isdigit() for char in word) and _names_id(entry.path, word)
+
+
+def _names_id(path: Path, beginning: str) -> bool:
+    """Whether some id in the receipt begins so; looked for without reading it into memory."""
+    sought = json.dumps(beginning, ensure_ascii=False)[:-1].encode()
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(sought) >= 0
+    except (OSError, ValueError):  # empty, or gone
+        return False

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import os
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.contract import ItemId, MemoryEngine
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, parse_item
+from explorer.engines.os_errors import why
 from explorer.removal.preview import Preview
+from explorer.transfer import FileError, export_at, open_source, refuse_memory
+from explorer.transfer.lines import LineReader
+
+_LINES = 200
+_BATCH_BYTES = 8 << 20
+_OWN_ID = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,9 @@ class WayBack:
     items: int
     size_bytes: int
     incomplete: tuple[ItemId, ...] = ()
-    """Items that the engine holds only part of, and that the file therefore lacks."""
+    """Items that the engine holds only part of, or that none would take back: the file does not bring them back."""
+    renamed: int = 0
+    """Items that the engine has under ids of its own: stored back, they get others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +51,85 @@ async def export_first(
     Raises Unsupported where the engine does not export, FileError for the file or where it does not hold what it
     should, and the engine's errors.
     """
-    yield Export()
-    raise NotImplementedError
+    path = await asyncio.to_thread(_place, path, getattr(engine, "path", None))
+    written = 0
+    incomplete: list[ItemId] = []
+    export = export_at(engine, path, list(preview.ids), list(preview.nodes), overwrite=overwrite)
+    async with contextlib.aclosing(export) as steps:
+        async for step in steps:
+            written = step.written
+            incomplete += step.incomplete
+            yield Export(written)
+    reading = _ReadBack(path, preview, incomplete)
+    async with contextlib.AsyncExitStack() as stack:
+        reader = await asyncio.to_thread(reading.open)
+        stack.callback(reading.close)
+        while await asyncio.to_thread(reading.read_on, reader):
+            yield Export(written, reading.items)
+    yield Export(written, reading.items, reading.held())
+
+
+def _place(path: Path, database: str | None) -> Path:
+    """The absolute path. Raises FileError for the memory's own file, and for what could not be read back."""
+    refuse_memory(path, database)
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe, a device
+        raise FileError(f"{path} is no file that could be read back; choose another name")
+    return Path(os.path.abspath(path))
+
+
+class _ReadBack:
+    """A file of items against what it should hold: every id made anew from what the file says."""
+
+    def __init__(self, path: Path, preview: Preview, incomplete: list[ItemId]) -> None:
+        self.items = 0
+        self._path = path
+        self._incomplete = incomplete
+        self._missing = dict.fromkeys(preview.ids)
+        for id in incomplete:
+            self._missing.pop(id, None)
+        self._strange = 0
+        self._size = 0
+
+    def open(self) -> LineReader:
+        self._stream = open_source(self._path)
+        return LineReader(self._stream)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def read_on(self, reader: LineReader) -> bool:
+        """Some more lines; False at the end. Raises FileError for one that is no item, or is there twice."""
+        try:
+            lines = reader.next_batch(_LINES, _BATCH_BYTES)
+        except OSError as error:
+            raise FileError(f"cannot read back {self._path}: {why(error)}") from error
+        for at, line in lines:
+            try:
+                item = parse_item(line)
+            except InvalidRequest as error:
+                raise self._fault(f"line {at} is no item: {error.text[:200]}") from error
+            id = item.fingerprint()
+            try:
+                item.check()
+            except InvalidRequest:  # held, but no engine takes it back
+                self._missing.pop(id, None)
+                self._incomplete.append(id)
+                continue
+            self.items += 1
+            if id in self._missing:
+                del self._missing[id]
+            else:
+                self._strange += 1
+        self._size = reader.done_bytes
+        return bool(lines)
+
+    def held(self) -> WayBack:
+        """Raises FileError where the file does not hold exactly what it should."""
+        # An engine may give ids of its own, which no item says; then as many others have to be there.
+        is_own = not any(map(_OWN_ID.fullmatch, self._missing))
+        if len(self._missing) != self._strange or not is_own:
+            raise self._fault(f"{len(self._missing)} of its items are missing, and {self._strange} are others")
+        return WayBack(self._path, self.items, self._size, tuple(self._incomplete), self._strange)
+
+    def _fault(self, what: str) -> FileError:
+        return FileError(f"{self._path} does not hold what would go, so it is no way back: {what}")

@@ -5,7 +5,7 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_jsonl, export_named, refuse_memory
+from explorer.transfer.exporting import ExportProgress, export_at, export_jsonl, export_named, refuse_memory
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
 
@@ -17,6 +17,7 @@ __all__ = [
     "FileError",
     "ImportProgress",
     "copied",
+    "export_at",
     "export_jsonl",
     "export_named",
     "import_jsonl",

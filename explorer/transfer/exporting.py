@@ -9,22 +9,25 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from explorer.contract import (
     EngineFailure,
+    Exported,
     ExportPage,
     GetRequest,
     ItemId,
     ListRequest,
     MemoryEngine,
     MetaFilter,
+    Namespace,
     Reach,
     dump_item,
 )
+from explorer.contract.namespace import EVERYTHING
 from explorer.contract.query import MAX_GET_IDS
 from explorer.engines.os_errors import why
 from explorer.transfer.errors import FileError
@@ -90,7 +93,23 @@ async def export_named(
     overwrite: bool = False,
 ) -> AsyncGenerator[ExportProgress, None]:
     """As `export_jsonl`, but the items named, in their order; those that are no longer there count as incomplete."""
-    async with contextlib.aclosing(_write(_named(engine, ids, reach), target, overwrite)) as steps:
+    async with contextlib.aclosing(_write(_named(engine, ids, [reach]), target, overwrite)) as steps:
+        async for step in steps:
+            yield step
+
+
+async def export_at(
+    engine: MemoryEngine,
+    target: str | Path | BinaryIO,
+    ids: Sequence[ItemId],
+    nodes: Collection[Namespace],
+    *,
+    overwrite: bool = False,
+) -> AsyncGenerator[ExportProgress, None]:
+    """As `export_named`, but wherever they are among `nodes`, sandboxes too; in any order."""
+    by_id = len(ids) <= MAX_GET_IDS or type(engine).get_items is not MemoryEngine.get_items
+    pages = _named(engine, ids, _reaches(nodes)) if by_id else _listed_at(engine, ids, nodes)
+    async with contextlib.aclosing(_write(pages, target, overwrite)) as steps:
         async for step in steps:
             yield step
 
@@ -124,12 +143,42 @@ async def _write(
         yield ExportProgress(written, size, is_done=True)
 
 
-async def _named(engine: MemoryEngine, ids: Sequence[ItemId], reach: Reach | None) -> AsyncGenerator[ExportPage, None]:
+async def _named(
+    engine: MemoryEngine, ids: Sequence[ItemId], reaches: Sequence[Reach | None]
+) -> AsyncGenerator[ExportPage, None]:
+    """Each item is looked for under one reach after the other."""
     for start in range(0, len(ids), MAX_GET_IDS):
-        batch = list(ids[start : start + MAX_GET_IDS])
-        found = await engine.get_items(GetRequest(ids=batch, reach=reach))
-        missing = set(batch) - {each.id for each in found}
-        yield ExportPage(items=found, incomplete=[id for id in batch if id in missing])
+        missing = dict.fromkeys(ids[start : start + MAX_GET_IDS])
+        found: list[Exported] = []
+        for reach in reaches:
+            for each in await engine.get_items(GetRequest(ids=list(missing), reach=reach)) if missing else []:
+                if each.id in missing:
+                    del missing[each.id]
+                    found.append(each)
+        yield ExportPage(items=found, incomplete=list(missing))
+
+
+def _reaches(nodes: Collection[Namespace]) -> list[Reach]:
+    """Those that together admit `nodes`: a sandbox is read only by name."""
+    boxes = {node.sandbox for node in nodes}
+    return [EVERYTHING] * (None in boxes) + [Reach.subtree(box) for box in sorted(filter(None, boxes))]
+
+
+async def _listed_at(
+    engine: MemoryEngine, ids: Sequence[ItemId], nodes: Collection[Namespace]
+) -> AsyncGenerator[ExportPage, None]:
+    """For an engine that finds an item by its id only in listings: each node is listed once."""
+    missing = dict.fromkeys(ids)
+    for node in nodes:
+        async with contextlib.aclosing(_listing(engine, MetaFilter(reach=Reach.exact(node)), _PAGE)) as listing:
+            async for page in listing:
+                found = [each for each in page.items if each.id in missing]
+                for each in found:
+                    missing.pop(each.id, None)
+                yield ExportPage(items=list({each.id: each for each in found}.values()))
+        if not missing:
+            return
+    yield ExportPage(items=[], incomplete=list(missing))
 
 
 async def _pages(

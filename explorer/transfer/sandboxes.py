@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach, SegmentKind
+from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach
 
 
 def names_sandboxes(engine: MemoryEngine) -> bool:
@@ -23,7 +23,7 @@ async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[
     for bucket in (await engine.namespaces(filter)).buckets:
         node = Namespace.parse(bucket.value)
         if node.is_within(reach.at) and not reach.admits(node):
-            last = max(at for at, segment in enumerate(node.segments) if segment.kind is SegmentKind.SERVICE)
-            root = Namespace(node.segments[: last + 1])
+            root = node.sandbox
+            assert root is not None
             counts[root] = counts.get(root, 0) + bucket.count
     return sorted(counts.items())

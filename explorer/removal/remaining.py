@@ -1,0 +1,144 @@
+"""What a removal does not reach: said before it, and again on its receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from explorer.contract import EngineDescriptor, SourceKind
+from explorer.contract.query import Consolidation
+from explorer.i18n import tr
+from explorer.removal.preview import Preview, Source
+from explorer.removal.receipts import Receipt
+from explorer.text import counted, inline, named, number, sentence, word
+
+MOST_SOURCES = 5
+
+SYNCED = frozenset({SourceKind.FOLDER, SourceKind.FILE, SourceKind.LINK, SourceKind.GITHUB, SourceKind.RSS})
+"""The sources that are read again and again, from a place that still has what was removed here."""
+
+
+class Remains(StrEnum):
+    DERIVED = "derived"
+    """What the engine made out of the items."""
+    SERVICE = "service"
+    """What a hosted engine keeps by itself."""
+    BACKUPS = "backups"
+    """Copies of the memory's file."""
+    ENGINE = "engine"
+    """What the engine itself tells."""
+    SOURCE = "source"
+    """Where the items came from, and may come from again."""
+    SANDBOXES = "sandboxes"
+    EXPORT = "export"
+    """The way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remnant:
+    kind: Remains
+    words: str
+    """A sentence; a name out of the memory stands at its end alone."""
+
+
+def remaining(
+    engine: EngineDescriptor, preview: Preview, health: str | None = None, *, knows_sandboxes: bool = True
+) -> list[Remnant]:
+    """What may remain of the previewed items in an engine and around it; `health` is the reason that it gives."""
+    return [
+        *_of_engine(engine.hosted, engine.consolidation is not Consolidation.NONE, engine.needs_path),
+        *_told(health),
+        *_of_sources(preview.sources),
+        *_of_sandboxes(knows_sandboxes),
+    ]
+
+
+def not_covered(receipt: Receipt) -> list[Remnant]:
+    """The same of a removal that is written down, with the file that it was exported to."""
+    engine, sources = receipt.engine, receipt.facts.get("sources")
+    kept = receipt.way_back
+    return [
+        *_of_engine(
+            engine.get("hosted") is True,
+            engine.get("consolidation") in [one.value for one in Consolidation if one is not Consolidation.NONE],
+            engine.get("is_file") is True,
+        ),
+        *(Remnant(Remains.ENGINE, sentence(words)) for words in receipt.remains),
+        *_of_sources(_read_sources(sources if isinstance(sources, dict) else {})),
+        *_of_sandboxes(receipt.facts.get("knows_sandboxes") is not False),
+        *([] if kept is None else [Remnant(Remains.EXPORT, _export_words(str(kept.path)))]),
+    ]
+
+
+def _of_engine(hosted: bool, derives: bool, is_file: bool) -> list[Remnant]:
+    found = []
+    if derives:
+        said = tr("What the engine derived from the items, such as beliefs and summaries, may stay and still answer.")
+        found.append(Remnant(Remains.DERIVED, said))
+    if hosted:
+        said = tr("Whether the service keeps backups, logs or copies of its own cannot be seen from here.")
+        found.append(Remnant(Remains.SERVICE, said))
+    if is_file:
+        said = tr(
+            "Your own backups of the memory's file, and snapshots of the disk that it is on, still hold the items."
+        )
+        found.append(Remnant(Remains.BACKUPS, said))
+    return found
+
+
+def _told(health: str | None) -> list[Remnant]:
+    """The reason of an engine's health, where it is about removals: it may be about anything."""
+    if health is None or "remov" not in health.casefold():
+        return []
+    return [Remnant(Remains.ENGINE, sentence(health))]
+
+
+def _of_sources(sources: Mapping[Source, int]) -> list[Remnant]:
+    synced = sorted(
+        ((n, kind, id or "") for (kind, id), n in sources.items() if kind in SYNCED), key=lambda one: (-one[0], one[1:])
+    )
+    found = [Remnant(Remains.SOURCE, _source_words(*one)) for one in synced[:MOST_SOURCES]]
+    if rest := synced[MOST_SOURCES:]:
+        items = counted(sum(n for n, _, _ in rest), "item")
+        said = tr(
+            "{items} came from {n} more sources, which may bring them back at their next sync.",
+            items=items,
+            n=number(len(rest)),
+        )
+        found.append(Remnant(Remains.SOURCE, said))
+    return found
+
+
+def _source_words(n: int, kind: SourceKind, id: str) -> str:
+    items, kind_word = counted(n, "item"), word(kind.value)
+    if not id:
+        # Translators: {kind} is folder, file, link, github or rss
+        return tr(
+            "{items} came from a source ({kind}) that may bring them back at its next sync.",
+            items=items,
+            kind=kind_word,
+        )
+    said = tr("{items} may come back at the next sync of their source ({kind})", items=items, kind=kind_word)
+    return named(said, inline(id))
+
+
+def _of_sandboxes(knows_sandboxes: bool) -> list[Remnant]:
+    if knows_sandboxes:
+        return []
+    said = tr("The engine does not name its service: sandboxes. What lies in one below the node stays.")
+    return [Remnant(Remains.SANDBOXES, said)]
+
+
+def _export_words(path: str) -> str:
+    return named(tr("The export that was made first still holds the items"), inline(path))
+
+
+def _read_sources(written: Mapping[str, object]) -> dict[Source, int]:
+    """As the journal writes them: `folder:kb-export`, or `agent` alone."""
+    found: dict[Source, int] = {}
+    for name, n in written.items():
+        kind, _, id = name.partition(":")
+        if kind in list(SourceKind) and isinstance(n, int):
+            found[SourceKind(kind), id or None] = n
+    return found

@@ -1,0 +1,110 @@
+"""Back from a file: what an export brought out of a memory before a removal, stored again, with a receipt."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from explorer.contract import MemoryEngine, TinyMemoryError
+from explorer.i18n import tr
+from explorer.removal.journal import Journal
+from explorer.removal.receipts import ReceiptWriter
+from explorer.transfer import BadLine, ImportProgress, import_jsonl, open_source
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """How far it is. `read` = `new` + `replayed` + `refused`."""
+
+    read: int = 0
+    new: int = 0
+    replayed: int = 0
+    """Held already: nothing was written for them."""
+    refused: int = 0
+    bad: tuple[BadLine, ...] = ()
+    """The refused lines since the step before."""
+    bytes_done: int = 0
+    bytes_total: int | None = None
+    stopped: str | None = None
+    """Why it ended before the end of the file, a sentence part."""
+    receipt: Path | None = None
+    is_done: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every line of the file is in the memory now."""
+        return self.is_done and not self.refused and self.stopped is None
+
+
+async def restore(
+    engine: MemoryEngine, path: Path, journal: Journal, connection: str
+) -> AsyncGenerator[Restored, None]:
+    """Store a file's items, tell after each batch, and write it down; the last step is done.
+
+    Raises FileError, before anything is stored, where the file cannot be read or the receipt not begun; what fails
+    later is in the last step. Restoring the same file again only replays what is there. Not a context manager: hold it
+    with `contextlib.aclosing`; leaving it early stops it, and the receipt says so.
+    """
+    stream = await asyncio.to_thread(open_source, path)
+    with contextlib.closing(stream):
+        size = os.fstat(stream.fileno()).st_size
+        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size}
+        with await asyncio.to_thread(_begin, journal, engine, connection, from_file) as writer:
+            done = Restored(receipt=writer.path)
+            try:
+                async with contextlib.aclosing(import_jsonl(engine, stream)) as steps:
+                    async for step in steps:
+                        done = _told(done, step)
+                        _note(writer, done)
+                        yield done
+            except TinyMemoryError as error:  # of the engine, the file or the receipt
+                done = replace(done, bad=(), stopped=error.text)
+            except BaseException:
+                _end(writer, replace(done, stopped=tr("it was stopped here")))
+                raise
+            done = replace(done, bad=(), is_done=True)
+            yield replace(done, stopped=_end(writer, done))
+
+
+def _begin(journal: Journal, engine: MemoryEngine, connection: str, from_file: dict[str, object]) -> ReceiptWriter:
+    return journal.start("restore", engine, connection, file=from_file)
+
+
+def _told(done: Restored, step: ImportProgress) -> Restored:
+    return replace(
+        done,
+        read=step.read,
+        new=step.stored,
+        replayed=step.replayed,
+        refused=step.refused,
+        bad=step.bad,
+        bytes_done=step.bytes_done,
+        bytes_total=step.bytes_total,
+    )
+
+
+def _note(writer: ReceiptWriter, done: Restored) -> None:
+    for line in done.bad:
+        writer.note("refused", number=line.number, reason=line.reason)
+    writer.note("stored", new=done.new, replayed=done.replayed, refused=done.refused)
+
+
+def _end(writer: ReceiptWriter, done: Restored) -> str | None:
+    """Why it did not come to its end, the receipt's own included."""
+    try:
+        if done.stopped is not None:
+            writer.note("stopped", why=done.stopped)
+        writer.close(
+            new=done.new,
+            replayed=done.replayed,
+            refused=done.refused,
+            stopped=done.stopped,
+            is_clean=done.stopped is None and not done.refused,
+        )
+    except TinyMemoryError as error:
+        return done.stopped or error.text
+    return done.stopped
