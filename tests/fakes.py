@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from explorer.contract import (
     EngineHealth,
+    EraseReport,
+    EraseRequest,
     ExplorePage,
     ExploreRequest,
     Exported,
@@ -15,6 +18,8 @@ from explorer.contract import (
     FacetBucket,
     FetchPage,
     FetchRequest,
+    ForgetReport,
+    ForgetTarget,
     GetRequest,
     Hit,
     Learning,
@@ -24,6 +29,8 @@ from explorer.contract import (
     MemoryMeta,
     MetaFilter,
     Namespace,
+    RecallAnswer,
+    RecallRequest,
     SourceKind,
     SourceRef,
     StoreItem,
@@ -117,8 +124,11 @@ class FakeEngine(ReferenceEngine):
         self.pages: dict[Facet, ExplorePage] = {}
         self.listing: Callable[[ListRequest], ListPage] | None = None  # answers `list_preview` in place of the truth
         self.state = EngineHealth.ok()
+        self.ghosts: list[Hit] = []  # go on being found by `fetch` and `recall`, whatever was removed
+        self.page_size: int | None = None  # the most that a page of a listing holds, whatever was asked for
+        self.most_forgotten: int | None = None  # what a `forget` removes at most, whatever it was told to
         self._gates: list[tuple[str, When, Gate]] = []
-        self._errors: list[tuple[str, When, Exception]] = []
+        self._errors: list[tuple[str, When, Exception, int]] = []
 
     def hold(self, call: str, when: When = always, *, stubborn: bool = False) -> Gate:
         """Have such calls wait at the gate that is returned."""
@@ -126,9 +136,13 @@ class FakeEngine(ReferenceEngine):
         self._gates.append((call, when, gate))
         return gate
 
-    def fail(self, call: str, error: Exception, when: When = always) -> None:
-        """Have such calls raise `error` until `mend`."""
-        self._errors.append((call, when, error))
+    def fail(self, call: str, error: Exception, when: When = always, *, times: int = sys.maxsize) -> None:
+        """Have such calls raise `error`, so many times or until `mend`. What was told first comes first."""
+        self._errors.append((call, when, error, times))
+
+    def haunt(self, hits: Iterable[Hit]) -> None:
+        """Have these be found by `fetch` and `recall`, also once they are removed."""
+        self.ghosts += hits
 
     def mend(self) -> None:
         """Have no call fail any more."""
@@ -143,8 +157,9 @@ class FakeEngine(ReferenceEngine):
         for name, when, gate in list(self._gates):
             if name == call and when(req):
                 await gate.wait()
-        for name, when, error in list(self._errors):
+        for at, (name, when, error, times) in enumerate(self._errors):
             if name == call and when(req):
+                self._errors[at : at + 1] = [(name, when, error, times - 1)] if times > 1 else []
                 raise error
 
     async def explore(self, req: ExploreRequest) -> ExplorePage:
@@ -161,11 +176,32 @@ class FakeEngine(ReferenceEngine):
 
     async def list_preview(self, req: ListRequest) -> ListPage:
         await self._pass("list_preview", req)
+        if self.page_size is not None:
+            req = req.model_copy(update={"limit": min(req.limit, self.page_size)})
         return self.listing(req) if self.listing is not None else await super().list_preview(req)
 
     async def fetch(self, req: FetchRequest) -> FetchPage:
         await self._pass("fetch", req)
-        return await super().fetch(req)
+        page = await super().fetch(req)
+        return page.model_copy(update={"hits": [*self.ghosts, *page.hits][: req.limit]})
+
+    async def recall(self, req: RecallRequest) -> RecallAnswer:
+        await self._pass("recall", req)
+        answer = await super().recall(req)
+        said = [answer.answer, *(ghost.text for ghost in self.ghosts)]
+        return answer.model_copy(update={"answer": " | ".join(said)})
+
+    async def forget(self, target: ForgetTarget) -> ForgetReport:
+        """Where it forgets less than it is told to, it says all the same that it forgot all of it."""
+        await self._pass("forget", target)
+        if self.most_forgotten is None or target.ids is None:
+            return await super().forget(target)
+        await super().forget(ForgetTarget(ids=target.ids[: self.most_forgotten]))
+        return ForgetReport(forgotten=len(target.ids))
+
+    async def erase(self, req: EraseRequest) -> EraseReport:
+        await self._pass("erase", req)
+        return await super().erase(req)
 
     async def get(self, req: GetRequest) -> list[Hit]:
         await self._pass("get", req)

@@ -329,9 +329,10 @@ async def get_items_by_export(engine: MemoryEngine, req: GetRequest) -> list[Exp
     return [found for hit in await engine.get(req) if (found := await _exported(engine, hit)) is not None]
 
 
-async def _exported(engine: MemoryEngine, hit: Hit) -> Exported | None:
+def alike(hit: Hit) -> MetaFilter:
+    """The filter of an item's own metadata, which admits it and the others that share all of it, or are newer."""
     meta = hit.meta
-    alike = MetaFilter(
+    return MetaFilter(
         reach=Reach.exact(meta.namespace),
         workspace=meta.workspace,
         folder=meta.folder,
@@ -349,11 +350,15 @@ async def _exported(engine: MemoryEngine, hit: Hit) -> Exported | None:
         sources=[meta.source.kind],
         observed_after=meta.observed_at,
     )
+
+
+async def _exported(engine: MemoryEngine, hit: Hit) -> Exported | None:
+    filter = alike(hit)
     progress = _Progress(engine)
     cursor: str | None = None
     seen: set[str] = set()
     while True:
-        page = await engine.export(ListRequest(filter=alike, limit=_PAGE, cursor=cursor))
+        page = await engine.export(ListRequest(filter=filter, limit=_PAGE, cursor=cursor))
         for exported in page.items:
             if exported.id == hit.id:
                 return exported

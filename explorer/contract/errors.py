@@ -64,10 +64,14 @@ class Conflict(TinyMemoryError):
 
 
 class Unavailable(TinyMemoryError):
-    """No answer now; the same call may succeed later."""
+    """No answer now; the same call may succeed later: after `retry_after_s` seconds, where the engine said so."""
 
     label = "unavailable"
     transient = True
+
+    def __init__(self, text: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after_s = retry_after_s
 
 
 class EngineFailure(TinyMemoryError):

@@ -70,6 +70,11 @@ class Outcome:
     receipt: Path | None = None
 
     @property
+    def settled(self) -> int:
+        """Items of which it is known what became of them."""
+        return self.removed + self.already_gone + len(self.failed)
+
+    @property
     def left(self) -> list[ItemId]:
         """What Retry would touch."""
         return [*self.failed, *self.not_tried, *self.unanswered]

@@ -41,7 +41,7 @@ class Target(Model):
 
     ids: list[ItemId] = Field(default_factory=list)
     reach: Reach | None = None
-    """Where the items named are read; only for `ids`."""
+    """Where the items named are read, only for `ids`; None for wherever they are, sandboxes included."""
     filter: MetaFilter | None = None
     above: list[Namespace] = Field(default_factory=list)
     """Nodes that the filter read as well, and that a removal leaves alone; root first."""

@@ -19,16 +19,21 @@ from explorer.contract import (
     MemoryEngine,
     MetaFilter,
     Namespace,
+    Reach,
     SourceKind,
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.removal.plan import Plan
+from explorer.transfer import sandbox_roots
 
 PAGE = 200
 SAMPLES = 10
 TEXTS = 40
 """Items whose texts are kept, to ask for them once they are gone."""
-_MAX_EMPTY_PAGES = 1_000
+_MAX_IDLE_PAGES = 1_000
+"""Empty ones in a row, which are legal where an engine filters after reading, but not without end."""
+_MAX_REPEATS = 20
+"""Pages in a row that bring only items met before: some may, while others are added."""
 
 Source = tuple[SourceKind, str | None]
 
@@ -47,6 +52,8 @@ class Preview:
     """By `2026-07` in `zone`; None for undated items."""
     paths: Counter[str] = field(default_factory=Counter)
     """The distinct folders or files caught, where the target is a path that also takes in what is below it."""
+    sandboxed: dict[Namespace, list[ItemId]] = field(default_factory=dict)
+    """Those of the items that no ordinary read meets, by their sandbox: a read of its subtree meets them."""
     gone: list[ItemId] = field(default_factory=list)
     """Items that the target names, and that are not there."""
     oldest: Hit | None = None
@@ -87,6 +94,8 @@ class Preview:
         meta = hit.meta
         self.kinds[hit.kind] += 1
         self.nodes[meta.namespace] += 1
+        if (sandbox := meta.namespace.sandbox) is not None:
+            self.sandboxed.setdefault(sandbox, []).append(hit.id)
         self.sources[meta.source.kind, meta.source.id] += 1
         if (prefix := plan.target.prefix) is not None:
             self.paths.update(prefix.values(hit.kind, meta))
@@ -149,33 +158,52 @@ async def stored(engine: MemoryEngine) -> tuple[int, bool]:
 
 async def _hits(engine: MemoryEngine, plan: Plan, found: Preview) -> AsyncIterator[list[Hit]]:
     target = plan.target
-    for start in range(0, len(target.ids), MAX_GET_IDS):
-        batch = target.ids[start : start + MAX_GET_IDS]
-        hits = await engine.get(GetRequest(ids=batch, reach=target.reach))
-        there = {hit.id for hit in hits}
-        found.gone += [id for id in batch if id not in there]
-        yield [hit for hit in hits if hit.id in batch]
+    missing = target.ids
+    async for hits in _got(engine, missing, target.reach):
+        yield hits
+    missing = [id for id in missing if id not in found.ids]
+    if missing and target.reach is None:  # not confined to what an ordinary read meets
+        for sandbox, _ in await sandbox_roots(engine, MetaFilter()):
+            async for hits in _got(engine, missing, Reach.subtree(sandbox)):
+                yield hits
+            missing = [id for id in missing if id not in found.ids]
+    found.gone = missing
     for filter in plan.filters:
         async for hits in listed(engine, filter):
             yield hits
 
 
-async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncIterator[list[Hit]]:
+async def _got(engine: MemoryEngine, ids: list[ItemId], reach: Reach | None) -> AsyncIterator[list[Hit]]:
+    for start in range(0, len(ids), MAX_GET_IDS):
+        batch = ids[start : start + MAX_GET_IDS]
+        yield [hit for hit in await engine.get(GetRequest(ids=batch, reach=reach)) if hit.id in batch]
+
+
+async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncGenerator[list[Hit], None]:
     """The pages of a listing to its very end. Raises EngineFailure where it has none."""
     cursor: str | None = None
     seen: set[str] = set()
-    items = empty = 0
+    ids: set[ItemId] = set()
+    empty = repeats = 0
     while True:
         page = await engine.list_preview(ListRequest(filter=filter, limit=PAGE, cursor=cursor))
-        items += len(page.items)
+        before = len(ids)
+        ids.update(hit.id for hit in page.items)
         empty = 0 if page.items else empty + 1
+        repeats = 0 if len(ids) > before else repeats + bool(page.items)
         yield page.items
         cursor = page.next_cursor
         if cursor is None:  # and only then: an empty text is a cursor like any other
             return
-        if cursor in seen or empty > _MAX_EMPTY_PAGES:
-            why = "repeated a cursor" if cursor in seen else f"sent {_MAX_EMPTY_PAGES} empty pages"
-            raise EngineFailure(f"the engine {why} after {items} items, so that they cannot be counted to the end")
+        if cursor in seen or empty > _MAX_IDLE_PAGES or repeats > _MAX_REPEATS:
+            why = (
+                "repeated a cursor"
+                if cursor in seen
+                else "goes on with empty pages"
+                if empty
+                else "repeats the same items page after page"
+            )
+            raise EngineFailure(f"the engine {why} after {len(ids)} items, so that they cannot be counted to the end")
         seen.add(cursor)
 
 

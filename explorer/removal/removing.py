@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from datetime import UTC, tzinfo
 from pathlib import Path
+from typing import Any
 
-from explorer.contract import InvalidRequest, MemoryEngine
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.i18n import tr
+from explorer.removal.checking import Checking, still_there
 from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.erasing import Erasing
+from explorer.removal.forgetting import Forgetting, unexpected
 from explorer.removal.journal import Journal
-from explorer.removal.outcome import Phase, Step
-from explorer.removal.plan import Plan
-from explorer.removal.preview import Preview, count
+from explorer.removal.outcome import Outcome, Phase, Step
+from explorer.removal.patience import Control, Patience
+from explorer.removal.plan import Action, Plan, make_plan
+from explorer.removal.preview import Preview, count, moved, stored
+from explorer.removal.receipts import ReceiptWriter
 from explorer.removal.way_back import Export, WayBack, export_first
+from explorer.transfer import FileError
 
 
 class Removal:
     """Count, export first if wanted, run. Used by one caller; `pause`, `resume` and `stop` may be called at any time.
 
-    `connection` is the name of what is open, for the receipt. `sleep` is how it waits, in seconds.
+    `connection` is the name of what is open, for the receipt. `sleep` is how it waits, and `clock`
+    how it knows how long a call took, both in seconds.
     """
 
     def __init__(
@@ -32,6 +43,7 @@ class Removal:
         zone: tzinfo = UTC,
         keeps_texts: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine
         self.plan = plan
@@ -44,6 +56,8 @@ class Removal:
         self._journal = journal
         self._zone = zone
         self._sleep = sleep
+        self._clock = clock
+        self._control = Control()
 
     @property
     def confirmation(self) -> Confirmation | None:
@@ -68,25 +82,170 @@ class Removal:
     async def run(self, answers: Answers) -> AsyncGenerator[Step, None]:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.
 
-        Raises InvalidRequest, with nothing removed, for answers that do not confirm it; engine errors only before
-        anything was removed: later ones are in the outcome. Not a context manager: hold it with `contextlib.aclosing`;
-        leaving it early stops it, with a receipt that is true so far.
+        Raises InvalidRequest, with nothing removed, for answers that do not confirm it or where nothing would go;
+        engine errors, and FileError for the receipt, only where nothing was removed: later ones are in the outcome.
+        Not a context manager: hold it with `contextlib.aclosing`; leaving it early stops it, with a receipt that is
+        true so far.
         """
-        yield Step(Phase.COUNTING)
-        raise NotImplementedError
+        self._control = Control()
+        before = self._whole_preview()
+        Confirmation.needed(self.plan, before).check(answers)
+        if not before.total:
+            raise InvalidRequest("nothing of it is there, so there is nothing to remove")
+        async with contextlib.aclosing(self._counted_again()) as counting:
+            async for now in counting:
+                yield Step(Phase.COUNTING, now.total, before.total)
+        self.preview = now
+        difference = moved(before, now)
+        if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
+            yield Step(Phase.MOVED, now=now, moved=difference)
+            return
+        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
+        with self._journal.begin(self, self.plan.action.value) as writer:
+            outcome.receipt = writer.path
+            try:
+                async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
+                    async for step in steps:
+                        yield step
+            except BaseException as error:
+                outcome.stopped = outcome.stopped or _why_left(error)
+                with contextlib.suppress(FileError, OSError):
+                    writer.note("stopped", why=outcome.stopped)
+                    writer.close(**_numbers(outcome))
+                if not isinstance(error, FileError | OSError) or _took_nothing(outcome):
+                    raise
+            else:
+                writer.close(**_numbers(outcome))
+        yield Step(Phase.DONE, outcome.settled, outcome.planned, outcome=outcome)
 
     def pause(self) -> None:
         """Begin no further batch until `resume`; an erase that was asked for cannot be paused."""
-        raise NotImplementedError
+        self._control.pause()
 
     def resume(self) -> None:
-        raise NotImplementedError
+        self._control.resume()
 
     def stop(self) -> None:
         """Begin no further batch: what was removed is asked for again, the rest is told as not tried."""
-        raise NotImplementedError
+        self._control.stop()
+
+    async def _counted_again(self) -> AsyncGenerator[Preview, None]:
+        if self.plan.takes_sandboxes:  # there may be others by now
+            self.plan = await make_plan(self.engine, self.plan.target, self.plan.action)
+        async with contextlib.aclosing(count(self.engine, self.plan, self._zone)) as counting:
+            async for now in counting:
+                yield now
+
+    async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
+        patience = Patience(self._control, self._sleep, self._clock)
+        removing = self._removing(preview, outcome, writer, patience)
+        async with contextlib.aclosing(removing.run()) as steps:
+            async for step in steps:
+                outcome.waited_s = patience.waited_s
+                yield step
+        await self._settle(preview, outcome)
+        if removing.error is not None and _took_nothing(outcome):
+            raise removing.error
+        if outcome.stopped is not None:
+            writer.note("stopped", why=outcome.stopped)
+        gone = set(preview.ids).difference(outcome.left)
+        if gone:
+            checking = Checking(self.engine, self.plan, preview, gone, patience)
+            async with contextlib.aclosing(checking.run(outcome)) as steps:
+                written = 0
+                async for step in steps:
+                    written = _write_checks(writer, outcome, written)
+                    outcome.waited_s = patience.waited_s
+                    yield step
+            _write_checks(writer, outcome, written)
+            _reconcile(outcome, checking.there)
+        with contextlib.suppress(TinyMemoryError):
+            outcome.stored_after, _ = await stored(self.engine)
+        outcome.waited_s = patience.waited_s
+
+    def _removing(
+        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
+    ) -> Forgetting | Erasing:
+        if self.plan.action is Action.FORGET:
+            return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
+
+        async def recount() -> Preview:
+            async with contextlib.aclosing(self._counted_again()) as counting:
+                async for now in counting:
+                    found = now
+            return found
+
+        request = self.plan.target.erasing()
+        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+
+    async def _settle(self, preview: Preview, outcome: Outcome) -> None:
+        """What was asked without an answer is looked for: some of it, or all, may have gone."""
+        if not outcome.unanswered:
+            return
+        try:
+            there = await still_there(self.engine, preview, outcome.unanswered)
+        except TinyMemoryError:
+            return  # it stays without an answer
+        left = [id for id in outcome.unanswered if id in there]
+        outcome.removed += len(outcome.unanswered) - len(left)
+        if len(left) == len(outcome.unanswered):
+            outcome.not_tried = [*left, *outcome.not_tried]
+        else:
+            outcome.failed |= dict.fromkeys(left, outcome.stopped or "")
+        outcome.unanswered = []
 
     def _whole_preview(self) -> Preview:
         if self.preview is None:
             raise InvalidRequest("nothing was counted to its end yet, so nothing can be confirmed")
         return self.preview
+
+
+def _took_nothing(outcome: Outcome) -> bool:
+    return not (outcome.settled or outcome.unanswered)
+
+
+def _why_left(error: BaseException) -> str:
+    if isinstance(error, TinyMemoryError):
+        return error.text
+    return unexpected(error) if isinstance(error, Exception) else tr("it was left before its end")
+
+
+def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
+    """What a fresh read still finds is not gone, whatever was answered before."""
+    wrong = [id for id in there if id not in outcome.failed]
+    outcome.failed |= dict.fromkeys(wrong, tr("the engine answered that it is gone, and it is still there"))
+    neutral = min(len(wrong), outcome.already_gone)  # those that an engine did not count are the likelier ones
+    outcome.already_gone -= neutral
+    outcome.removed -= len(wrong) - neutral
+
+
+def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
+    for check in outcome.checks[written:]:
+        writer.note(
+            "checked",
+            asked=check.asked,
+            mode=check.mode,
+            questions=check.questions,
+            found=check.found,
+            still=[{"id": hit.id, "node": str(hit.meta.namespace)} for hit in check.still],
+            quoted=check.quoted,
+            error=check.error,
+        )
+    return len(outcome.checks)
+
+
+def _numbers(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "planned": outcome.planned,
+        "removed": outcome.removed,
+        "already_gone": outcome.already_gone,
+        "failed": len(outcome.failed),
+        "not_tried": len(outcome.not_tried),
+        "unanswered": len(outcome.unanswered),
+        "stopped": outcome.stopped,
+        "erased_scopes": outcome.erased_scopes,
+        "receipts": outcome.receipts,
+        "stored_before": outcome.stored_before,
+        "stored_after": outcome.stored_after,
+        "waited_s": outcome.waited_s,
+    }

@@ -55,3 +55,11 @@ def test_errors_are_equal_by_kind_and_text() -> None:
 def test_errors_survive_copying(kind: type[TinyMemoryError]) -> None:
     assert copy.copy(kind("a")) == kind("a")
     assert pickle.loads(pickle.dumps(kind("a"))) == kind("a")
+
+
+def test_a_wait_is_kept_by_copies_and_makes_no_other_error() -> None:
+    error = Unavailable("busy", retry_after_s=2.5)
+    assert error == Unavailable("busy")
+    assert hash(error) == hash(Unavailable("busy"))
+    assert (Unavailable("busy").retry_after_s, copy.copy(error).retry_after_s) == (None, 2.5)
+    assert pickle.loads(pickle.dumps(error)).retry_after_s == 2.5

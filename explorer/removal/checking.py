@@ -1,0 +1,287 @@
+"""What went, asked for again in every way that an engine can be asked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from explorer.contract import (
+    Citation,
+    ExplorePage,
+    ExploreRequest,
+    Facet,
+    FetchMode,
+    FetchRequest,
+    GetRequest,
+    Hit,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Reach,
+    RecallRequest,
+    TinyMemoryError,
+    Unavailable,
+    Unsupported,
+    is_blank,
+)
+from explorer.contract.engine import alike
+from explorer.contract.model import collapsed
+from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
+from explorer.removal.patience import Patience
+from explorer.removal.plan import Plan
+from explorer.removal.preview import Preview, listed
+
+_FETCHED = 20
+_RECALLS = 5
+_QUERY = 500
+"""The most characters of a text that are asked for: more of them find nothing more, and some engines refuse them."""
+QUOTED = 40
+"""Characters in a row that are no chance."""
+_COMPARED = 4_000
+_STILL = 20
+
+Ask = Callable[[], Awaitable[None]]
+
+
+@dataclass
+class _Line:
+    """A Check in the making."""
+
+    asked: Asked
+    mode: FetchMode | None = None
+    questions: list[Ask] = field(default_factory=list)
+    answered: int = 0
+    found: dict[ItemId, Hit] = field(default_factory=dict)
+    found_more: int = 0
+    """Items that were counted, and not named."""
+    quoting: dict[ItemId, Hit] = field(default_factory=dict)
+    quoted_by_none: int = 0
+    """Answers that hold removed words, and name no item that does."""
+    error: str | None = None
+
+    def check(self) -> Check:
+        return Check(
+            self.asked,
+            self.mode,
+            self.answered,
+            len(self.found) + self.found_more,
+            (*self.found.values(), *self.quoting.values())[:_STILL],
+            len(self.quoting) + self.quoted_by_none,
+            self.error,
+        )
+
+
+class Checking:
+    """The questions about `gone`, of what was planned by `preview`."""
+
+    def __init__(
+        self, engine: MemoryEngine, plan: Plan, preview: Preview, gone: Collection[ItemId], patience: Patience
+    ) -> None:
+        self.there: dict[ItemId, None] = {}
+        """Those of `gone` that are there all the same: they were listed, or got."""
+        self._engine = engine
+        self._preview = preview
+        self._gone = frozenset(gone)
+        self._patience = patience
+        self._others: dict[int, int] = {}
+        """By filter: how many items that did not go it lists."""
+        self._texts = [hit for hit in preview.texts if hit.id in self._gone and not is_blank(hit.text[:_QUERY])]
+        self._filters = list(plan.filters)
+        if not self._filters:
+            narrow = [_narrow(hit) for hit in preview.texts if hit.id in self._gone]
+            self._filters = list({filter.model_dump_json(): filter for filter in narrow}.values())
+
+    async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
+        """Ask, telling before each question; each finished line is added to the outcome's checks."""
+        lines = self._lines()
+        total = sum(len(line.questions) for line in lines)
+        done = 0
+        for line in lines:
+            for ask in line.questions:
+                yield Step(Phase.CHECKING, done, total, None, outcome)
+                async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
+                    async for why in waiting:
+                        yield Step(Phase.CHECKING, done, total, why, outcome)
+                done += 1
+            outcome.checks.append(line.check())
+
+    async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
+        """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
+        while line.error is None:
+            asked_at = self._patience.clock()
+            try:
+                await ask()
+            except Unavailable as error:
+                delay = self._patience.delay_s(error, asked_at)
+                if delay is None:
+                    line.error = error.text
+                    return
+                async with contextlib.aclosing(self._patience.wait(delay, to_the_end=True)) as waiting:
+                    async for _ in waiting:
+                        yield error.text
+                continue
+            except Unsupported as error:
+                # What is not offered cannot answer; but what the engine declares, it has to.
+                if line.asked is not Asked.RECALL:
+                    line.error = error.text
+            except TinyMemoryError as error:
+                line.error = error.text
+            else:
+                line.answered += 1
+                self._patience.progressed()
+            return
+
+    def _lines(self) -> list[_Line]:
+        lines = [_Line(asked) for asked in (Asked.LIST, Asked.GET, Asked.EXPLORE)]
+        listing, getting, exploring = lines
+        for at in range(len(self._filters)):
+            listing.questions.append(lambda at=at: self._list(listing, at))  # type: ignore[misc]
+            exploring.questions.append(lambda at=at: self._explore(exploring, at))  # type: ignore[misc]
+        for req in by_reach(self._preview, self._gone):
+            getting.questions.append(lambda req=req: self._get(getting, req))  # type: ignore[misc]
+        for mode in dict.fromkeys(self._engine.descriptor().fetch_modes):
+            line = _Line(Asked.FETCH, mode)
+            for hit in self._texts:
+                line.questions.append(lambda line=line, hit=hit: self._fetch(line, hit))  # type: ignore[misc]
+            lines.append(line)
+        recalling = _Line(Asked.RECALL)
+        for hit in self._texts[:: max(1, len(self._texts) // _RECALLS)][:_RECALLS]:
+            recalling.questions.append(lambda hit=hit: self._recall(recalling, hit))  # type: ignore[misc]
+        return [*lines, recalling]
+
+    async def _list(self, line: _Line, at: int) -> None:
+        others = 0
+        async with contextlib.aclosing(listed(self._engine, self._filters[at])) as pages:
+            async for hits in pages:
+                self._note(line, hits)
+                others += sum(hit.id not in self._gone for hit in hits)
+        self._others[at] = others
+
+    async def _get(self, line: _Line, req: GetRequest) -> None:
+        self._note(line, await self._engine.get(req))
+
+    async def _explore(self, line: _Line, at: int) -> None:
+        more = await self._counted_more(at)
+        if more > 0:  # items may have come since the listing
+            with_new = _Line(Asked.LIST)
+            await self._list(with_new, at)
+            more = await self._counted_more(at)
+        line.found_more += max(0, more)
+
+    async def _counted_more(self, at: int) -> int:
+        """How many more items the facets count than are listed, of those that did not go."""
+        if at not in self._others:
+            await self._list(_Line(Asked.LIST), at)
+        pages = await self._engine.explore_many(
+            [
+                ExploreRequest(facet=facet, filter=self._filters[at], limit=MAX_BUCKETS, scan_limit=MAX_SCAN)
+                for facet in Facet
+            ]
+        )
+        return max(map(_counted, pages)) - self._others[at]
+
+    async def _fetch(self, line: _Line, hit: Hit) -> None:
+        assert line.mode is not None
+        page = await self._engine.fetch(
+            FetchRequest(query=hit.text[:_QUERY], mode=line.mode, filter=_where(hit), limit=_FETCHED)
+        )
+        self._note_ranked(line, page.hits)
+
+    async def _recall(self, line: _Line, hit: Hit) -> None:
+        text = collapsed(hit.text[:_COMPARED])
+        # The first half of it, so that an answer that holds the rest has it from what is stored.
+        question = text[: min(len(text) // 2, _QUERY)] if len(text) >= 2 * QUOTED else text
+        answer = await self._engine.recall(RecallRequest(question=question, filter=_where(hit), limit=_FETCHED))
+        cited = [_hit_of(citation) for citation in answer.citations]
+        self._note_ranked(line, cited)
+        quoting = {each.id: each for each in cited if each.id not in self._preview.ids and shares(text, each.text)}
+        line.quoting.update(quoting)
+        # An engine may repeat the question, and one that cites the quoted item has said where it has the words from.
+        said = collapsed(answer.answer).replace(question, "\0")
+        if not quoting and not any(each.id in self._preview.ids for each in cited) and shares(text, said):
+            line.quoted_by_none += 1
+
+    def _note(self, line: _Line, hits: list[Hit]) -> None:
+        for hit in hits:
+            if hit.id in self._gone:
+                line.found.setdefault(hit.id, hit)
+                self.there[hit.id] = None
+
+    def _note_ranked(self, line: _Line, hits: list[Hit]) -> None:
+        for hit in hits:
+            if hit.id in self._gone:
+                line.found.setdefault(hit.id, hit)
+
+
+async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[ItemId]) -> set[ItemId]:
+    """Which of `ids`, all of them previewed, the engine still has. Raises its errors."""
+    found: set[ItemId] = set()
+    for req in by_reach(preview, ids):
+        found |= {hit.id for hit in await engine.get(req)}
+    return found.intersection(ids)
+
+
+def by_reach(preview: Preview, ids: Collection[ItemId]) -> Iterator[GetRequest]:
+    """What to ask to get `ids`, sandboxed ones in their own sandbox."""
+    wanted = frozenset(ids)
+    sandboxed = {id for inside in preview.sandboxed.values() for id in inside}
+    groups: list[tuple[Reach | None, list[ItemId]]] = [
+        (None, [id for id in preview.ids if id in wanted and id not in sandboxed])
+    ]
+    groups += [
+        (Reach.subtree(root), [id for id in inside if id in wanted]) for root, inside in preview.sandboxed.items()
+    ]
+    for reach, group in groups:
+        for start in range(0, len(group), MAX_GET_IDS):
+            yield GetRequest(ids=group[start : start + MAX_GET_IDS], reach=reach)
+
+
+def shares(text: str, other: str) -> bool:
+    """Whether some 40 characters in a row of `text` are in `other`, white space apart."""
+    text, other = collapsed(text), collapsed(other)
+    half = QUOTED // 2
+    for start in range(0, len(text) - half + 1, half):  # 40 in a row hold one of these whole
+        piece = text[start : start + half]
+        at = other.find(piece)
+        while at >= 0:
+            before = _alike(text[:start][::-1], other[max(0, at - QUOTED) : at][::-1])
+            after = _alike(text[start + half :], other[at + half : at + half + QUOTED])
+            if before + half + after >= QUOTED:
+                return True
+            at = other.find(piece, at + 1)
+    return False
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _counted(page: ExplorePage) -> int:
+    """How many items a facet speaks of; an item may have several tags."""
+    if page.facet is Facet.TAG:
+        return page.total
+    return max(page.total, page.missing + sum(bucket.count for bucket in page.buckets))
+
+
+def _narrow(hit: Hit) -> MetaFilter:
+    """The filter that admits the item and as few others as can be."""
+    filter = alike(hit)
+    at = hit.meta.observed_at
+    if at is not None:
+        with contextlib.suppress(OverflowError):  # the last moment there is has none after it
+            return filter.model_copy(update={"observed_before": at + timedelta(microseconds=1)})
+    return filter
+
+
+def _where(hit: Hit) -> MetaFilter:
+    """Where an ordinary read finds the item: without any condition, but for its sandbox."""
+    sandbox = hit.meta.namespace.sandbox
+    return MetaFilter() if sandbox is None else MetaFilter(reach=Reach.subtree(sandbox))
+
+
+def _hit_of(citation: Citation) -> Hit:
+    return Hit(id=citation.id, kind=citation.kind, text=citation.snippet, meta=citation.meta, score=citation.score or 0)

@@ -1,0 +1,104 @@
+"""Erasing: one call, which an engine that cannot do all of it refuses before it does any of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from explorer.contract import EraseRequest, MemoryEngine, TinyMemoryError, Unavailable
+from explorer.i18n import tr
+from explorer.removal.forgetting import stopped_by_hand, unexpected
+from explorer.removal.outcome import Outcome, Phase, Step
+from explorer.removal.patience import Control, Patience
+from explorer.removal.preview import Preview, moved
+from explorer.removal.receipts import ReceiptWriter
+from explorer.transfer import FileError
+
+log = logging.getLogger(__name__)
+
+
+class Erasing:
+    """One erase. Until it is answered all that is planned is `unanswered`."""
+
+    def __init__(
+        self,
+        engine: MemoryEngine,
+        request: EraseRequest,
+        preview: Preview,
+        recount: Callable[[], Awaitable[Preview]],
+        outcome: Outcome,
+        writer: ReceiptWriter,
+        control: Control,
+        patience: Patience,
+    ) -> None:
+        self.error: TinyMemoryError | None = None
+        """What ended it early, where an engine did."""
+        self._engine = engine
+        self._request = request
+        self._preview = preview
+        self._recount = recount
+        self._outcome = outcome
+        self._writer = writer
+        self._control = control
+        self._patience = patience
+
+    async def run(self) -> AsyncGenerator[Step, None]:
+        """Tell before it is asked, and while nothing happens. Raises what the receipt raises, and no engine's error."""
+        outcome, patience = self._outcome, self._patience
+        outcome.not_tried = list(self._preview.ids)
+        while outcome.stopped is None and (outcome.not_tried or outcome.unanswered):
+            yield self._step()
+            if self._control.is_stopped:
+                outcome.stopped = stopped_by_hand()
+                return
+            asked_at = patience.clock()
+            try:
+                if not outcome.unanswered or await self._may_ask_again():
+                    await self._ask()
+            except Unavailable as error:
+                delay = patience.delay_s(error, asked_at)
+                if delay is None:
+                    self._end(error)
+                    return
+                self._writer.note("waited", seconds=delay, why=error.text)
+                async with contextlib.aclosing(patience.wait(delay)) as waiting:
+                    async for _ in waiting:
+                        yield self._step(error.text)
+            except (FileError, OSError):  # the receipt's
+                raise
+            except TinyMemoryError as error:
+                self._end(error)
+            except Exception as error:
+                log.exception("erasing failed")
+                outcome.stopped = unexpected(error)
+
+    async def _may_ask_again(self) -> bool:
+        """Look what went already, and whether something came that nobody confirmed."""
+        outcome = self._outcome
+        now = await self._recount()
+        before = len(outcome.unanswered)
+        outcome.unanswered = [id for id in outcome.unanswered if id in now.ids]
+        outcome.removed += before - len(outcome.unanswered)
+        if moved(self._preview, now).new:
+            outcome.stopped = tr("more items came while the engine did not answer")
+        return outcome.stopped is None and bool(outcome.unanswered)
+
+    async def _ask(self) -> None:
+        outcome = self._outcome
+        self._writer.note("erase_asked", request=self._request.model_dump(mode="json"))
+        outcome.unanswered += outcome.not_tried
+        outcome.not_tried = []
+        report = await self._engine.erase(self._request)
+        outcome.removed += len(outcome.unanswered)
+        outcome.unanswered = []
+        outcome.erased_scopes = report.erased_scopes
+        outcome.receipts = list(report.receipts)
+        self._writer.note("erased", scopes=report.erased_scopes, receipts=report.receipts)
+
+    def _end(self, error: TinyMemoryError) -> None:
+        self.error = error
+        self._outcome.stopped = error.text
+
+    def _step(self, waiting: str | None = None) -> Step:
+        return Step(Phase.REMOVING, self._outcome.settled, self._outcome.planned, waiting, self._outcome)

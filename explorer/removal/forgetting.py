@@ -1,0 +1,175 @@
+"""Forgetting by ids, batch by batch: what fails goes on in halves, so that one bad id keeps no other back."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Sequence
+
+from explorer.contract import (
+    ConfigError,
+    ForgetTarget,
+    ItemId,
+    MemoryEngine,
+    NotFound,
+    TinyMemoryError,
+    Unauthorized,
+    Unavailable,
+    Unsupported,
+)
+from explorer.i18n import tr
+from explorer.removal.outcome import Outcome, Phase, Step
+from explorer.removal.patience import Control, Patience
+from explorer.removal.receipts import ReceiptWriter
+
+log = logging.getLogger(__name__)
+
+FIRST_BATCH = 100
+LEAST_BATCH = 25
+MOST_BATCH = 5_000
+_QUICK_S = 0.5
+_SLOW_S = 2.0
+_HOPELESS = 50
+"""Ids that fail one after another, with none between them that does not, until it is given up."""
+
+
+class Forgetting:
+    """One pass over ids. Each is in `outcome` once: removed, already gone, failed, not tried or unanswered."""
+
+    def __init__(
+        self,
+        engine: MemoryEngine,
+        ids: Sequence[ItemId],
+        outcome: Outcome,
+        writer: ReceiptWriter,
+        control: Control,
+        patience: Patience,
+    ) -> None:
+        self.error: TinyMemoryError | None = None
+        """What ended it early, where an engine did."""
+        self._engine = engine
+        self._ids = ids
+        self._next = 0
+        self._again: list[list[ItemId]] = []
+        """Batches to ask for before the next of `ids`; the last comes first."""
+        self._size = FIRST_BATCH
+        self._failed_in_a_row = 0
+        self._outcome = outcome
+        self._writer = writer
+        self._control = control
+        self._patience = patience
+
+    async def run(self) -> AsyncGenerator[Step, None]:
+        """Tell after each batch, and while nothing happens. Raises what the receipt raises, and no engine's error."""
+        outcome = self._outcome
+        try:
+            while outcome.stopped is None and (self._again or self._next < len(self._ids)):
+                if self._control.is_paused:
+                    self._writer.note("paused")
+                    yield self._step(tr("paused"))
+                    await self._control.resumed()
+                    self._writer.note("resumed")
+                if self._control.is_stopped:
+                    outcome.stopped = stopped_by_hand()
+                    return
+                async with contextlib.aclosing(self._ask(self._take())) as steps:
+                    async for step in steps:
+                        yield step
+        finally:
+            outcome.not_tried = [id for batch in reversed(self._again) for id in batch]
+            outcome.not_tried += self._ids[self._next :]
+
+    async def _ask(self, batch: list[ItemId]) -> AsyncGenerator[Step, None]:
+        outcome, patience = self._outcome, self._patience
+        try:
+            self._writer.note("asked", ids=batch)
+        except BaseException:
+            self._again.append(batch)
+            raise
+        outcome.unanswered = batch
+        asked_at = patience.clock()
+        try:
+            report = await self._engine.forget(ForgetTarget(ids=batch))
+        except Unavailable as error:
+            delay = patience.delay_s(error, asked_at)
+            if delay is None:
+                self._end(error)  # unanswered: it may have been done all the same
+                return
+            self._writer.note("waited", seconds=delay, why=error.text)
+            async with contextlib.aclosing(patience.wait(delay)) as waiting:
+                async for _ in waiting:
+                    yield self._step(error.text)
+            if self._control.is_stopped:
+                outcome.stopped = stopped_by_hand()
+            else:
+                self._put_back(batch)
+        except (Unauthorized, ConfigError, Unsupported) as error:  # what holds for each of them
+            self._put_back(batch)
+            self._end(error)
+        except TinyMemoryError as error:
+            outcome.unanswered = []
+            self._refused(batch, error)
+            yield self._step()
+        except Exception as error:
+            log.exception("forgetting failed")
+            outcome.stopped = unexpected(error)
+        else:
+            outcome.unanswered = []
+            self._answered(batch, min(report.forgotten, len(batch)), patience.clock() - asked_at)
+            yield self._step()
+
+    def _answered(self, batch: list[ItemId], forgotten: int, took_s: float) -> None:
+        self._outcome.removed += forgotten
+        self._outcome.already_gone += len(batch) - forgotten
+        self._failed_in_a_row = 0
+        self._patience.progressed()
+        if took_s > _SLOW_S:
+            self._size = max(self._size // 2, LEAST_BATCH)
+        elif took_s < _QUICK_S and len(batch) >= self._size:
+            self._size = min(self._size * 2, MOST_BATCH)
+        self._writer.note("answered", forgotten=forgotten)
+
+    def _refused(self, batch: list[ItemId], error: TinyMemoryError) -> None:
+        self._patience.progressed()
+        if len(batch) > 1:
+            half = len(batch) // 2
+            self._again += [batch[half:], batch[:half]]
+            self._size = max(half, LEAST_BATCH)
+            self._writer.note("answered", forgotten=0, refused=error.text)
+        elif isinstance(error, NotFound):
+            self._answered(batch, 0, _SLOW_S)
+        else:
+            self._outcome.failed[batch[0]] = error.text
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row >= _HOPELESS:
+                self._end(error)
+            self._writer.note("failed", id=batch[0], reason=error.text)
+
+    def _take(self) -> list[ItemId]:
+        if self._again:
+            return self._again.pop()
+        batch = list(self._ids[self._next : self._next + self._size])
+        self._next += len(batch)
+        return batch
+
+    def _put_back(self, batch: list[ItemId]) -> None:
+        self._outcome.unanswered = []
+        self._again.append(batch)
+
+    def _end(self, error: TinyMemoryError) -> None:
+        self.error = error
+        self._outcome.stopped = error.text
+
+    def _step(self, waiting: str | None = None) -> Step:
+        outcome = self._outcome
+        return Step(Phase.REMOVING, outcome.settled, outcome.planned, waiting, outcome)
+
+
+def stopped_by_hand() -> str:
+    """Why it ended, where a person wanted it to."""
+    return tr("it was stopped here")
+
+
+def unexpected(error: Exception) -> str:
+    """Why it ended, for an error that no engine should raise; its text may hold anything, so it is for the log."""
+    return tr("an error that was not expected: {name}", name=type(error).__name__)
