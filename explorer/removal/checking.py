@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,8 +30,10 @@ from explorer.contract import (
 from explorer.contract.engine import alike
 from explorer.contract.model import collapsed
 from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.i18n import tr
+from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
-from explorer.removal.patience import Patience
+from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
 
@@ -43,6 +46,8 @@ QUOTED = 40
 _COMPARED = 4_000
 _STILL = 20
 
+log = logging.getLogger(__name__)
+
 Ask = Callable[[], Awaitable[None]]
 
 
@@ -54,6 +59,7 @@ class _Line:
     mode: FetchMode | None = None
     questions: list[Ask] = field(default_factory=list)
     answered: int = 0
+    """Ids, facets, texts or filters that there was an answer to."""
     found: dict[ItemId, Hit] = field(default_factory=dict)
     found_more: int = 0
     """Items that were counted, and not named."""
@@ -78,13 +84,20 @@ class Checking:
     """The questions about `gone`, of what was planned by `preview`."""
 
     def __init__(
-        self, engine: MemoryEngine, plan: Plan, preview: Preview, gone: Collection[ItemId], patience: Patience
+        self,
+        engine: MemoryEngine,
+        plan: Plan,
+        preview: Preview,
+        gone: Collection[ItemId],
+        control: Control,
+        patience: Patience,
     ) -> None:
         self.there: dict[ItemId, None] = {}
         """Those of `gone` that are there all the same: they were listed, or got."""
         self._engine = engine
         self._preview = preview
         self._gone = frozenset(gone)
+        self._control = control
         self._patience = patience
         self._others: dict[int, int] = {}
         """By filter: how many items that did not go it lists."""
@@ -95,7 +108,10 @@ class Checking:
             self._filters = list({filter.model_dump_json(): filter for filter in narrow}.values())
 
     async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
-        """Ask, telling before each question; each finished line is added to the outcome's checks."""
+        """Ask, telling before each question; each finished line is added to the outcome's checks.
+
+        Once it is stopped, what was not asked by then is a check with an error.
+        """
         lines = self._lines()
         total = sum(len(line.questions) for line in lines)
         done = 0
@@ -111,6 +127,9 @@ class Checking:
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
         while line.error is None:
+            if self._control.is_stopped:
+                line.error = tr("it was stopped before this was asked")
+                return
             asked_at = self._patience.clock()
             try:
                 await ask()
@@ -119,7 +138,7 @@ class Checking:
                 if delay is None:
                     line.error = error.text
                     return
-                async with contextlib.aclosing(self._patience.wait(delay, to_the_end=True)) as waiting:
+                async with contextlib.aclosing(self._patience.wait(delay)) as waiting:
                     async for _ in waiting:
                         yield error.text
                 continue
@@ -129,8 +148,10 @@ class Checking:
                     line.error = error.text
             except TinyMemoryError as error:
                 line.error = error.text
+            except Exception as error:
+                log.exception("asking again failed")
+                line.error = unexpected(error)
             else:
-                line.answered += 1
                 self._patience.progressed()
             return
 
@@ -158,10 +179,12 @@ class Checking:
             async for hits in pages:
                 self._note(line, hits)
                 others += sum(hit.id not in self._gone for hit in hits)
+        line.answered += 1
         self._others[at] = others
 
     async def _get(self, line: _Line, req: GetRequest) -> None:
         self._note(line, await self._engine.get(req))
+        line.answered += len(req.ids)
 
     async def _explore(self, line: _Line, at: int) -> None:
         more = await self._counted_more(at)
@@ -169,6 +192,7 @@ class Checking:
             with_new = _Line(Asked.LIST)
             await self._list(with_new, at)
             more = await self._counted_more(at)
+        line.answered += len(Facet)
         line.found_more += max(0, more)
 
     async def _counted_more(self, at: int) -> int:
@@ -188,6 +212,7 @@ class Checking:
         page = await self._engine.fetch(
             FetchRequest(query=hit.text[:_QUERY], mode=line.mode, filter=_where(hit), limit=_FETCHED)
         )
+        line.answered += 1
         self._note_ranked(line, page.hits)
 
     async def _recall(self, line: _Line, hit: Hit) -> None:
@@ -195,6 +220,7 @@ class Checking:
         # The first half of it, so that an answer that holds the rest has it from what is stored.
         question = text[: min(len(text) // 2, _QUERY)] if len(text) >= 2 * QUOTED else text
         answer = await self._engine.recall(RecallRequest(question=question, filter=_where(hit), limit=_FETCHED))
+        line.answered += 1
         cited = [_hit_of(citation) for citation in answer.citations]
         self._note_ranked(line, cited)
         quoting = {each.id: each for each in cited if each.id not in self._preview.ids and shares(text, each.text)}

@@ -104,5 +104,6 @@ class Step:
     waiting: str | None = None
     """Why nothing happens just now, a sentence part."""
     outcome: Outcome | None = None
+    """What came of it so far, from the first batch on; the whole of it when DONE."""
     now: Preview | None = None
     moved: Moved | None = None

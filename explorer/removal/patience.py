@@ -38,6 +38,11 @@ class Control:
         self.is_stopped = True
         self._going.set()
 
+    def next_part(self) -> None:
+        """What comes now was not stopped yet."""
+        self.is_stopped = False
+        self._going.set()
+
     async def resumed(self) -> None:
         """Returns once it goes on, or is stopped."""
         await self._going.wait()
@@ -71,10 +76,10 @@ class Patience:
         self._idle_s += max(0.0, self.clock() - asked_at) + delay
         return delay if self._idle_s <= LIMIT_S else None
 
-    async def wait(self, delay_s: float, *, to_the_end: bool = False) -> AsyncGenerator[float, None]:
-        """Wait, telling every now and then how many seconds are left; a stop ends it early, unless `to_the_end`."""
+    async def wait(self, delay_s: float) -> AsyncGenerator[float, None]:
+        """Wait, telling every now and then how many seconds are left; a stop ends it early."""
         left = delay_s
-        while left > 0 and (to_the_end or not self._control.is_stopped):
+        while left > 0 and not self._control.is_stopped:
             yield left
             now = min(left, _SLICE_S)
             await self._sleep(now)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from explorer.contract import EngineDescriptor, SourceKind
+from explorer.contract import EngineDescriptor, EngineHealth, SourceKind
 from explorer.contract.query import Consolidation
 from explorer.i18n import tr
 from explorer.removal.preview import Preview, Source
@@ -48,7 +48,7 @@ def remaining(
     """What may remain of the previewed items in an engine and around it; `health` is the reason that it gives."""
     return [
         *_of_engine(engine.hosted, engine.consolidation is not Consolidation.NONE, engine.needs_path),
-        *_told(health),
+        *(Remnant(Remains.ENGINE, sentence(words)) for words in _about_removals(health)),
         *_of_sources(preview.sources),
         *_of_sandboxes(knows_sandboxes),
     ]
@@ -87,11 +87,14 @@ def _of_engine(hosted: bool, derives: bool, is_file: bool) -> list[Remnant]:
     return found
 
 
-def _told(health: str | None) -> list[Remnant]:
+def told(health: EngineHealth) -> list[str]:
+    """What an engine's health says of removals, for the receipt."""
+    return _about_removals(health.reason)
+
+
+def _about_removals(reason: str | None) -> list[str]:
     """The reason of an engine's health, where it is about removals: it may be about anything."""
-    if health is None or "remov" not in health.casefold():
-        return []
-    return [Remnant(Remains.ENGINE, sentence(health))]
+    return [] if reason is None or "remov" not in reason.casefold() else [reason]
 
 
 def _of_sources(sources: Mapping[Source, int]) -> list[Remnant]:
@@ -113,12 +116,8 @@ def _of_sources(sources: Mapping[Source, int]) -> list[Remnant]:
 def _source_words(n: int, kind: SourceKind, id: str) -> str:
     items, kind_word = counted(n, "item"), word(kind.value)
     if not id:
-        # Translators: {kind} is folder, file, link, github or rss
-        return tr(
-            "{items} came from a source ({kind}) that may bring them back at its next sync.",
-            items=items,
-            kind=kind_word,
-        )
+        # Translators: {kind} is folder, file, link, github or rss; below, the source's name follows after a colon
+        return tr("{items} may come back at the next sync of a source ({kind}).", items=items, kind=kind_word)
     said = tr("{items} may come back at the next sync of their source ({kind})", items=items, kind=kind_word)
     return named(said, inline(id))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from datetime import UTC, tzinfo
@@ -12,7 +13,7 @@ from typing import Any
 
 from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
 from explorer.i18n import tr
-from explorer.removal.checking import Checking, still_there
+from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.erasing import Erasing
 from explorer.removal.forgetting import Forgetting, unexpected
@@ -22,8 +23,11 @@ from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Action, Plan, make_plan
 from explorer.removal.preview import Preview, count, moved, stored
 from explorer.removal.receipts import ReceiptWriter
+from explorer.removal.remaining import told
 from explorer.removal.way_back import Export, WayBack, export_first
 from explorer.transfer import FileError
+
+log = logging.getLogger(__name__)
 
 
 class Removal:
@@ -101,7 +105,7 @@ class Removal:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
         outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
-        with self._journal.begin(self, self.plan.action.value) as writer:
+        with await self._begin() as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
@@ -112,10 +116,15 @@ class Removal:
                 with contextlib.suppress(FileError, OSError):
                     writer.note("stopped", why=outcome.stopped)
                     writer.close(**_numbers(outcome))
-                if not isinstance(error, FileError | OSError) or _took_nothing(outcome):
+                if not isinstance(error, Exception) or _took_nothing(outcome):
                     raise
+                if not isinstance(error, TinyMemoryError):
+                    log.exception("a removal ended early")
             else:
-                writer.close(**_numbers(outcome))
+                try:
+                    await _on_a_thread(lambda: writer.close(**_numbers(outcome)))
+                except FileError as error:
+                    outcome.stopped = outcome.stopped or error.text
         yield Step(Phase.DONE, outcome.settled, outcome.planned, outcome=outcome)
 
     def pause(self) -> None:
@@ -126,7 +135,10 @@ class Removal:
         self._control.resume()
 
     def stop(self) -> None:
-        """Begin no further batch: what was removed is asked for again, the rest is told as not tried."""
+        """Begin no further batch: what was removed is asked for again, the rest is told as not tried.
+
+        While it is asked for again: ask no more, which is told as not known.
+        """
         self._control.stop()
 
     async def _counted_again(self) -> AsyncGenerator[Preview, None]:
@@ -138,6 +150,10 @@ class Removal:
 
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
+        if self.keeps_texts:
+            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
+                async for step in steps:
+                    yield step
         removing = self._removing(preview, outcome, writer, patience)
         async with contextlib.aclosing(removing.run()) as steps:
             async for step in steps:
@@ -150,7 +166,8 @@ class Removal:
             writer.note("stopped", why=outcome.stopped)
         gone = set(preview.ids).difference(outcome.left)
         if gone:
-            checking = Checking(self.engine, self.plan, preview, gone, patience)
+            self._control.next_part()
+            checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
             async with contextlib.aclosing(checking.run(outcome)) as steps:
                 written = 0
                 async for step in steps:
@@ -162,6 +179,32 @@ class Removal:
         with contextlib.suppress(TinyMemoryError):
             outcome.stored_after, _ = await stored(self.engine)
         outcome.waited_s = patience.waited_s
+        if words := await self._told():
+            writer.note("remains", words=words)
+
+    async def _begin(self) -> ReceiptWriter:
+        begun: list[ReceiptWriter] = []
+        try:
+            await _on_a_thread(lambda: begun.append(self._journal.begin(self, self.plan.action.value)))
+        except asyncio.CancelledError:
+            for writer in begun:
+                writer.discard()
+            raise
+        return begun[0]
+
+    async def _keep_texts(
+        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
+    ) -> AsyncGenerator[Step, None]:
+        for req in by_reach(preview, preview.ids):
+            yield Step(Phase.REMOVING, 0, outcome.planned, tr("writing down what the items say"), outcome)
+            for hit in await self.engine.get(req):
+                writer.note("text", id=hit.id, text=hit.text)
+
+    async def _told(self) -> list[str]:
+        """What the engine says of itself, where that is about a removal: it may be about anything."""
+        with contextlib.suppress(TinyMemoryError):
+            return told(await self.engine.health())
+        return []
 
     def _removing(
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
@@ -200,6 +243,17 @@ class Removal:
         return self.preview
 
 
+async def _on_a_thread(call: Callable[[], object]) -> None:
+    """Runs to its end also where this is cancelled, so that nobody else has the file meanwhile."""
+    running = asyncio.get_running_loop().run_in_executor(None, call)
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        running.exception()  # is not awaited by anybody else
+        raise
+
+
 def _took_nothing(outcome: Outcome) -> bool:
     return not (outcome.settled or outcome.unanswered)
 
@@ -235,17 +289,19 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:
+    """For the last line of the receipt."""
     return {
         "planned": outcome.planned,
         "removed": outcome.removed,
         "already_gone": outcome.already_gone,
-        "failed": len(outcome.failed),
-        "not_tried": len(outcome.not_tried),
-        "unanswered": len(outcome.unanswered),
+        "failed": outcome.failed,
+        "not_tried": outcome.not_tried,
+        "unanswered": outcome.unanswered,
         "stopped": outcome.stopped,
         "erased_scopes": outcome.erased_scopes,
         "receipts": outcome.receipts,
         "stored_before": outcome.stored_before,
         "stored_after": outcome.stored_after,
         "waited_s": outcome.waited_s,
+        "is_clean": outcome.is_clean,
     }

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from explorer.contract import (
     ConfigError,
     Conflict,
+    EngineDescriptor,
     EngineFailure,
+    EngineHealth,
     EraseReport,
     EraseRequest,
+    FetchMode,
     ForgetReport,
     ForgetTarget,
     InvalidRequest,
@@ -23,19 +28,23 @@ from explorer.contract import (
     MetaFilter,
     Namespace,
     NotFound,
+    Reach,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
     Unsupported,
 )
 from explorer.contract.reference import ReferenceEngine
+from explorer.engines.sqlite.engine import SqliteEngine
 from explorer.removal.confirmation import Answers
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Asked, Phase, Step
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import ReceiptWriter
+from explorer.removal.removing import Removal
 from explorer.transfer import FileError
 from tests.conftest import Until
+from tests.contract.engines import PlainEngine
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal.made import (
     Waits,
@@ -56,11 +65,19 @@ from tests.removal.made import (
 ACME = Namespace.parse("team:acme")
 TEAM = Target.at(ACME)
 BIG = Target.below(ACME)
+BOT = MetaFilter(reach=Reach.exact(Namespace.parse("team:acme/service:bot")))
+
+
+class Words(FakeEngine):
+    """Searched by words alone, which takes a test less time."""
+
+    def descriptor(self) -> EngineDescriptor:
+        return super().descriptor().model_copy(update={"fetch_modes": [FetchMode.KEYWORD]})
 
 
 async def acme(count: int, engine: FakeEngine | None = None) -> FakeEngine:
     """So many items at `team:acme`, and one beside them."""
-    engine = engine or FakeEngine()
+    engine = engine or Words()
     await filled((learning(f"number {n} of the team", "team:acme") for n in range(count)), engine)
     await engine.store(learning("stays", "user:ann"))
     return engine
@@ -80,7 +97,7 @@ def alone(*ids: ItemId) -> Callable[[ForgetTarget], bool]:
 
 @pytest.mark.parametrize("action", Action)
 async def test_all_that_was_confirmed_goes_and_nothing_else(action: Action, journal: Journal) -> None:
-    engine = await acme(7)
+    engine = await acme(7, FakeEngine())
     removal = await counted(engine, TEAM, action, journal)
     outcome = await done(removal)
     assert (outcome.removed, outcome.left, outcome.stopped) == (7, [], None)
@@ -92,7 +109,7 @@ async def test_all_that_was_confirmed_goes_and_nothing_else(action: Action, jour
         *[Asked.FETCH] * 3,
         Asked.RECALL,
     ]
-    assert {check.questions for check in outcome.checks} == {1, 7, 5}
+    assert [check.questions for check in outcome.checks] == [1, 7, 14, 7, 7, 7, 5]
 
 
 async def test_the_steps_tell_of_counting_removing_and_asking_again(journal: Journal) -> None:
@@ -258,14 +275,27 @@ async def test_a15_an_id_that_is_gone_already_is_told_by_the_preview(journal: Jo
 
 
 async def test_a19_the_oldest_of_more_than_any_scan_reads_is_found(journal: Journal) -> None:
-    engine = await filled(learning(f"a {n}", "user:ann", tags=["a"] if n < 5_100 else []) for n in range(5_200))
-    removal = await counted(engine, Target.of_filter(MetaFilter(tags_any=["a"])), Action.FORGET, journal)
+    engine = await acme(1)
+    (hit,) = await held(engine, TEAM.filter)
+    hits = [hit.model_copy(update={"id": f"{n:040x}"}) for n in range(6_000)]
+
+    def listing(req: ListRequest) -> ListPage:
+        start = int(req.cursor or 0)
+        stop = start + req.limit
+        return ListPage(items=hits[start:stop], next_cursor=str(stop) if stop < len(hits) else None)
+
+    engine.listing = listing
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
     assert removal.preview is not None
-    assert removal.preview.total == 5_100
-    assert removal.confirmation is not None
-    assert removal.confirmation.large  # more than half of all that is stored
-    outcome = await done(removal)
-    assert (outcome.removed, outcome.is_clean, len(engine)) == (5_100, True, 100)
+    assert list(removal.preview.ids) == [hit.id for hit in hits]
+
+
+async def test_a19_what_is_more_than_half_of_all_has_to_be_confirmed_as_that(journal: Journal) -> None:
+    engine = await filled((learning(f"a {n}", "user:ann", tags=["a"] if n < 11 else []) for n in range(20)), Words())
+    removal = await counted(engine, Target.of_filter(MetaFilter(tags_any=["a"])), Action.FORGET, journal)
+    with pytest.raises(InvalidRequest, match="not confirmed"):
+        await anext(removal.run(Answers()))
+    assert ((await done(removal)).removed, len(engine)) == (11, 9)
 
 
 @pytest.mark.parametrize("action", Action)
@@ -443,8 +473,8 @@ async def test_c7_a_refused_key_is_raised_where_nothing_went(journal: Journal) -
     removal = await counted(engine, TEAM, Action.FORGET, journal)
     with pytest.raises(Unauthorized, match="key rejected"):
         await steps_of(removal)
-    (receipt,) = journal.folder.iterdir()
-    assert [line["line"] for line in lines_of(receipt)] == ["begin", "asked", "stopped", "end"]
+    (receipt,) = journal.folder.glob("*.jsonl")
+    assert [line["line"] for line in lines_of(receipt)] == ["begin", "planned", "asked", "stopped", "end"]
     assert (len(engine), len(engine.requests("forget"))) == (11, 1)
 
 
@@ -455,7 +485,7 @@ async def test_c9_what_is_not_offered_is_never_done(action: Action, journal: Jou
     removal = await counted(engine, TEAM, action, journal)
     with pytest.raises(Unsupported):
         await steps_of(removal)
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     end = named(receipt, "end")[0]
     assert (end["removed"], end["not_tried"], end["stopped"]) == (0, 10, f"engine does not {action}")
     assert len(engine) == 11
@@ -513,6 +543,37 @@ async def test_an_erase_is_not_asked_once_more_for_items_that_nobody_confirmed(j
     assert outcome.stopped == "more items came while the engine did not answer"
 
 
+async def test_an_engine_that_does_no_more_than_it_must(journal: Journal) -> None:
+    engine = PlainEngine(page_size=7)
+    for n in range(30):
+        await engine.store(learning(f"number {n}", "team:acme" if n < 20 else "user:ann"))
+    with pytest.raises(Unsupported):
+        await erased(engine, TEAM, journal)
+    assert len(engine.inner) == 30
+    outcome = await forgotten(engine, TEAM, journal)
+    assert (outcome.removed, outcome.is_clean, outcome.stored_after) == (20, True, 10)
+    named_ones = await forgotten(engine, Target.of_ids((await ids_of(engine))[:3]), journal)
+    assert (named_ones.removed, named_ones.is_clean, len(engine.inner)) == (3, True, 7)
+    assert all(target.filter is None for target in engine.forgotten)
+
+
+async def test_a_file_that_another_program_writes_to_is_counted_again(journal: Journal, tmp_path: Path) -> None:
+    here, there = (SqliteEngine(tmp_path / "memory.db", embedder=None) for _ in range(2))
+    try:
+        await here.store_many([learning(f"number {n}", "team:acme") for n in range(20)])
+        removal = await counted(here, TEAM, Action.ERASE, journal)
+        await there.store(learning("later", "team:acme"))
+        last = (await steps_of(removal))[-1]
+        assert last.moved is not None
+        assert (last.phase, len(last.moved.new), len(await held(there))) == (Phase.MOVED, 1, 21)
+        outcome = await done(removal)
+        assert (outcome.removed, outcome.is_clean, outcome.erased_scopes) == (21, True, 1)
+        assert await held(there) == []
+    finally:
+        await here.aclose()
+        await there.aclose()
+
+
 # --- pause, stop, leave
 
 
@@ -558,7 +619,7 @@ async def test_a_stop_leaves_the_rest_and_asks_for_what_went(paused: bool, journ
     outcome = await running
     assert (outcome.removed, outcome.not_tried, outcome.stopped) == (100, ids[100:], "it was stopped here")
     assert all(check.is_clean for check in outcome.checks)
-    assert check_of(outcome, Asked.GET).questions == 1
+    assert check_of(outcome, Asked.GET).questions == 100
     assert not outcome.is_clean
     assert await ids_of(engine, TEAM.filter) == ids[100:]
 
@@ -584,10 +645,10 @@ async def test_cancelled_in_the_midst_of_a_call_the_receipt_says_what_was_not_an
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     lines = lines_of(receipt)
     asked = {Action.FORGET: "asked", Action.ERASE: "erase_asked"}[action]
-    assert [line["line"] for line in lines] == ["begin", asked, "stopped", "end"]
+    assert [line["line"] for line in lines] == ["begin", "planned", asked, "stopped", "end"]
     assert (lines[-1]["unanswered"], lines[-1]["removed"], lines[-1]["not_tried"]) == (10, 0, 0)
     if action is Action.FORGET:
         assert lines[1]["ids"] == ids
@@ -600,7 +661,7 @@ async def test_left_between_two_batches_the_receipt_ends_with_what_went(journal:
         async for step in run:
             if step.done == 100 and step.phase is Phase.REMOVING:
                 break
-    (receipt,) = journal.folder.iterdir()
+    (receipt,) = journal.folder.glob("*.jsonl")
     end = named(receipt, "end")[0]
     assert (end["removed"], end["not_tried"], end["unanswered"]) == (100, 250, 0)
     assert end["stopped"] == "it was left before its end"
@@ -634,6 +695,71 @@ async def test_a_receipt_that_cannot_be_written_ends_it(journal: Journal, monkey
     assert len(engine) == 251
 
 
+async def test_a_receipt_that_cannot_be_begun_removes_nothing(journal: Journal) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    journal.folder.write_text("no folder")
+    with pytest.raises(FileError):
+        await steps_of(removal)
+    assert len(engine) == 11
+
+
+async def test_a_receipt_that_cannot_be_ended_is_told_with_what_went(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(writer: ReceiptWriter, **facts: object) -> None:
+        raise FileError("the disk is full")
+
+    removal = await counted(await acme(10), TEAM, Action.FORGET, journal)
+    monkeypatch.setattr(ReceiptWriter, "close", full)
+    outcome = await done(removal)
+    assert (outcome.removed, outcome.stopped) == (10, "the disk is full")
+
+
+async def test_cancelled_while_the_receipt_is_begun_nothing_is_left_of_it(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    begin = Journal.begin
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(self: Journal, removal: Removal, action: str) -> ReceiptWriter:
+        begun.set()
+        may_go_on.wait(5)
+        return begin(self, removal, action)
+
+    monkeypatch.setattr(Journal, "begin", slowly)
+    running = asyncio.create_task(steps_of(removal))
+    await until(begun.is_set)
+    running.cancel()
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (list(journal.folder.iterdir()), len(engine)) == ([], 11)
+
+
+@pytest.mark.parametrize("keeps_texts", [False, True])
+async def test_texts_are_on_the_receipt_only_where_they_are_asked_for(keeps_texts: bool, journal: Journal) -> None:
+    engine = await acme(2)
+    await engine.store(learning("sandboxed", "team:acme/service:bot"))
+    ids = [*await ids_of(engine), *await ids_of(engine, BOT)]
+    removal = await counted(engine, Target.of_ids(ids), Action.FORGET, journal)
+    removal.keeps_texts = keeps_texts
+    outcome = await done(removal)
+    texts = {line["id"]: line["text"] for line in named(outcome.receipt, "text")}
+    said = ["number 0 of the team", "number 1 of the team", "stays", "sandboxed"]
+    assert texts == (dict(zip(ids, said, strict=True)) if keeps_texts else {})
+    assert (outcome.removed, len(engine)) == (4, 0)
+
+
+async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journal) -> None:
+    engine = await acme(3)
+    engine.state = EngineHealth.degraded("the removal is not finished: its log still holds traces")
+    outcome = await forgotten(engine, TEAM, journal)
+    assert [line["words"] for line in named(outcome.receipt, "remains")] == [[engine.state.reason]]
+
+
 # --- batches
 
 
@@ -646,7 +772,7 @@ async def test_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow(j
     assert (outcome.removed, outcome.is_clean) == (1_300, True)
 
 
-class Dropping(FakeEngine):
+class Dropping(Words):
     """Does the second batch of a forget, and drops the connection before it says so."""
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:
@@ -656,7 +782,7 @@ class Dropping(FakeEngine):
         return report
 
 
-class HalfErasing(FakeEngine):
+class HalfErasing(Words):
     """Erases half of what it is told to, then drops the connection."""
 
     async def erase(self, req: EraseRequest) -> EraseReport:
@@ -665,7 +791,7 @@ class HalfErasing(FakeEngine):
         raise EngineFailure("the connection broke")
 
 
-class Taking(FakeEngine):
+class Taking(Words):
     """Takes so long for each forget, by a clock of its own."""
 
     def __init__(self, await_s: list[float]) -> None:

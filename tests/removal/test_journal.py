@@ -1,0 +1,160 @@
+"""The journal: every receipt in a folder, listed by its head and tail, searched, and gone on with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from explorer.contract import ItemId, Namespace
+from explorer.removal import journal as journal_module
+from explorer.removal.journal import Journal, default_folder
+from explorer.removal.plan import Action, Target
+from explorer.removal.receipts import Entry, Receipt
+from tests.fakes import FakeEngine, filled, learning
+from tests.removal.made import done
+from tests.removal.written import counted, planned, ten
+
+
+async def test_newest_first_and_by_number_within_a_second(journal: Journal) -> None:
+    engine = await ten()
+    paths = []
+    for action in ("erase", "forget", "erase", "erase"):
+        with journal.begin(await counted(engine, journal), action) as writer:
+            paths.append(writer.path)
+    assert [entry.path for entry in journal.entries()] == paths[::-1]
+    assert len({path.name for path in paths}) == 4
+
+
+def test_no_folder_is_an_empty_journal(journal: Journal) -> None:
+    assert journal.entries() == journal.unfinished() == journal.search("x") == []
+    assert not journal.folder.exists()
+
+
+async def test_strange_files_beside_receipts(journal: Journal) -> None:
+    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+        writer.close(removed=5)
+    (journal.folder / "notes.txt").write_text("mine")
+    (journal.folder / "items.jsonl").write_text('{"type":"learning"}\n')
+    (journal.folder / "folder.jsonl").mkdir()
+    (journal.folder / "dangling.jsonl").symlink_to(journal.folder / "nowhere")
+    torn = journal.folder / "2026-07-03T145931Z-erase.jsonl"
+    torn.write_bytes(b'{"line":"beg')
+    renamed = writer.path.rename(journal.folder / "the day I forgot.jsonl")
+    assert [(entry.path, entry.is_readable) for entry in journal.entries()] == [(renamed, True), (torn, False)]
+    assert journal.unfinished() == []
+
+
+async def test_search(journal: Journal) -> None:
+    engine = await ten()
+    removal = await counted(engine, journal)
+    first, *_ = planned(removal)
+    with journal.begin(removal, "forget") as writer:
+        a = writer.path
+    other = await counted(engine, journal, Target.below(Namespace.parse("agent:b")), Action.ERASE)
+    other.connection = "Straße"
+    with journal.begin(other, "erase") as writer:
+        b = writer.path
+
+    def found(words: str) -> list[Path]:
+        return [entry.path for entry in journal.search(words)]
+
+    assert found("") == [b, a]
+    assert found("notes") == [a]
+    assert found("STRASSE") == [b]
+    assert found("agent:a forget") == [a]
+    assert found("agent:a erase") == []
+    assert found(b.stem) == [b]
+    assert found("reference") == [b, a]
+    assert found(first) == found(first[:8]) == [a]
+    assert found(first[1:9]) == []  # not its beginning
+    assert found("1234567890abcdef") == []
+
+
+async def test_a_list_reads_heads_and_tails_only(journal: Journal) -> None:
+    """What is in the middle of a receipt could be anything, and as long as anything."""
+    engine = await ten()
+    with journal.start("forget", engine, "Notes", [ItemId(f"{n:040x}") for n in range(3)]) as writer:
+        head = writer.path.stat().st_size
+        writer.close(removed=3)
+    data = writer.path.read_bytes()
+    with writer.path.open("wb") as file:
+        file.write(data[:head])
+        file.seek(8 << 30, os.SEEK_CUR)  # a hole of 8 GB, which takes no room and would take very long to read
+        file.write(b"\n" + data[head:])
+    (entry,) = journal.entries()
+    assert (entry.removed, entry.is_finished) == (3, True)
+
+
+async def test_the_first_line_is_short_however_much_goes(journal: Journal) -> None:
+    nodes = [f"agent:n{n:04}" for n in range(600)]
+    engine = await filled([learning(f"of {node}", node) for node in nodes], FakeEngine())
+    removal = await counted(engine, journal, Target.below(Namespace.ROOT))
+    chosen = await counted(engine, journal, Target.of_ids(planned(removal)))
+    for one in (removal, chosen):
+        with journal.begin(one, "forget") as writer:
+            pass
+        assert len(writer.path.read_bytes().split(b"\n")[0]) < 20_000
+        entry = Entry.read(writer.path)
+        assert (entry.planned, entry.nodes_in_all, len(entry.nodes)) == (600, 600, 500)
+    assert Receipt.read(writer.path).facts["target"]["named"] == 600
+
+
+async def test_a_whole_run_is_in_the_journal_with_its_page(journal: Journal) -> None:
+    outcome = await done(await counted(await ten(), journal))
+    (entry,) = journal.entries()
+    assert entry.path == outcome.receipt
+    assert (entry.is_clean, entry.removed, entry.left, entry.is_running) == (True, 5, 0, False)
+    read = Receipt.read(entry.path)
+    assert (read.stored_before, read.stored_after, read.planned) == (10, 5, 5)
+    assert len(read.checks) == len(outcome.checks)
+    page = entry.path.with_suffix(".html").read_text("utf-8")
+    assert "5 of 5 items forgotten" in page
+
+
+async def test_a_page_that_cannot_be_written_fails_no_removal(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(path: Path) -> Path:
+        raise OSError("no room")
+
+    monkeypatch.setattr(journal_module, "write_page", fail)
+    assert (await done(await counted(await ten(), journal))).is_clean
+    assert "no page could be written" in caplog.text
+
+
+async def test_a_move_is_kept_as_well(journal: Journal) -> None:
+    engine = await ten()
+    removal = await counted(engine, journal)
+    a, b, *_ = ids = planned(removal)
+    first_line = {
+        "action": "move",
+        "engine": {"id": "what it says itself"},
+        "destination": {"id": "other"},
+        "to": "agent:z",
+        "target": removal.plan.target,
+        "nodes": {"agent:a": 5},
+        "ids": ids,
+    }
+    with journal.begin_move(engine, "Notes", first_line) as writer:
+        writer.note("copied", pairs=[[a, "x"], [b, "y"]])
+        writer.note("removed", ids=[a])
+        read = Receipt.read(writer.path)
+        assert (read.copied, read.removed, read.planned, read.engine_id) == (2, 1, 5, "reference")
+        writer.note("failed", id=b, reason="it is locked")
+        writer.note("end", done=1, gone=1, kept=1, not_tried=2)
+        writer.close()
+    read = Receipt.read(writer.path)
+    assert (read.copied, read.already_gone, read.failed_in_all, read.not_tried) == (1, 1, 1, 2)
+    (entry,) = journal.entries()
+    assert (entry.action, entry.removed, entry.left) == ("move", 1, 3)
+    assert [line.split(b",")[0] for line in writer.path.read_bytes().splitlines()].count(b'{"line":"end"') == 1
+
+
+def test_the_folder_is_in_the_users_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert Journal().folder == default_folder()
+    assert default_folder().is_relative_to(tmp_path)
+    assert default_folder().parts[-2:] == ("tinymemory-explorer", "receipts")
