@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -60,6 +60,7 @@ from explorer.ui.jobs_view import JobsView
 from explorer.ui.labels import plain_label
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
+from explorer.ui.seals import sealed, unsealed
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
@@ -769,8 +770,8 @@ class MainWindow(QMainWindow):
             self.facets.restore(saved.facets)
         if saved.items:
             self.items.restore(saved.items)
-        layout = QByteArray.fromBase64(saved.layout.encode("ascii", "replace"))
-        if not layout.isEmpty() and self.restoreState(layout, self._layout_version):
+        layout = unsealed(saved.layout)
+        if layout is not None and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
         if self.trail.go(saved.view, is_typed=False):
@@ -783,7 +784,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
-            layout=self.saveState(self._layout_version).toBase64().toStdString(),
+            layout=sealed(self.saveState(self._layout_version)),
             facets=self.facets.state(),
             items=self.items.arrangement(),
         )
@@ -913,8 +914,8 @@ class MainWindow(QMainWindow):
 
     def restore_layout(self) -> None:
         """Put the window as it was left; the first time, as the design has it."""
-        geometry = self._settings.value("geometry") if self._settings is not None else None
-        state = self._settings.value("state") if self._settings is not None else None
+        geometry = unsealed(self._settings.value("geometry")) if self._settings is not None else None
+        state = unsealed(self._settings.value("state")) if self._settings is not None else None
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
@@ -924,8 +925,8 @@ class MainWindow(QMainWindow):
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
-        if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry) and self._is_on_a_screen():
-            if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
+        if geometry is not None and self.restoreGeometry(geometry) and self._is_on_a_screen():
+            if state is not None and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
                 return
         else:
@@ -1004,8 +1005,8 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Remember the layout and go from the screen: what still runs ends unseen."""
         if self._settings is not None and self.isVisible():
-            self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(self._layout_version))
+            self._settings.setValue("geometry", sealed(self.saveGeometry()))
+            self._settings.setValue("state", sealed(self.saveState(self._layout_version)))
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())

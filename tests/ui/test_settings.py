@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from explorer.options import Options
 from explorer.ui import app
 from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.theme import LIGHT, Theme, theme
+from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
 from explorer.ui.zoom import saved_zoom
 from tests.conftest import Until
@@ -248,12 +250,77 @@ async def test_saved_views_nested_without_end_are_none(qtbot: QtBot, tmp_path: P
         assert views.views == []
 
 
-@pytest.mark.parametrize("cut", [4, 12, 50, 60])
+def left_by_a_window(settings: QSettings, qtbot: QtBot) -> tuple[object, object]:
+    """The looks of a window that is arranged by the person and then closed; and of one that was not."""
+    first = seen_of(None, qtbot)
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.restore_layout()
+    window.show()
+    window.resize(1300, 800)
+    window._docks[0].hide()
+    window.leave()
+    window.close_for_good()
+    own = seen_of(settings, qtbot)
+    assert own != first
+    return own, first
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x80]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("cut", [0, 4, 64, 65, 80, 120])
 async def test_a_window_that_was_cut_off_in_the_file_is_seen_all_the_same(
     qtbot: QtBot, tmp_path: Path, cut: int
 ) -> None:
-    settings, first = open_settings(tmp_path), MainWindow()
-    qtbot.addWidget(first)
-    settings.setValue("geometry", first.saveGeometry().left(cut))
-    settings.setValue("state", first.saveState(1).left(cut))
-    assert seen_of(settings, qtbot) == seen_of(None, qtbot)
+    settings = open_settings(tmp_path)
+    _, first = left_by_a_window(settings, qtbot)
+    for key in ("geometry", "state"):
+        settings.setValue(key, str(settings.value(key))[:cut])
+    assert seen_of(settings, qtbot) == first
+
+
+async def test_a_changed_byte_in_what_was_left_of_a_window_does_no_harm(qtbot: QtBot, tmp_path: Path) -> None:
+    """Qt ends the process at some of these bytes; with none of them is the window arranged by halves."""
+    settings = open_settings(tmp_path)
+    own, _ = left_by_a_window(settings, qtbot)
+    kept = {key: str(settings.value(key)) for key in ("geometry", "state")}
+
+    def seen_with(state: object) -> object:
+        settings.setValue("geometry", kept["geometry"])
+        settings.setValue("state", state)
+        return seen_of(settings, qtbot)
+
+    digest, _, words = kept["state"].partition(":")
+    data = base64.b64decode(words)
+    no_state = seen_with(None)
+    assert no_state != own
+    for at in (13, 15, 123, 125, len(data) - 1):
+        assert seen_with(f"{digest}:{base64.b64encode(flipped(data, at)).decode()}") == no_state, at
+    assert seen_with(QByteArray(data)) == no_state, "as it was left before there was a digest"
+    assert seen_with(kept["state"]) == own
+
+
+async def test_a_changed_byte_in_the_layout_of_a_saved_view_leaves_the_rest_of_it(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.views.open("key")
+        window._docks[0].hide()
+        window.views.save(window._saved_view("x").model_copy(update={"query": "refund"}))
+        window._docks[0].show()
+        whole = window.views.views[0].layout
+        digest, _, words = whole.partition(":")
+        data = base64.b64decode(words)
+        for at in (13, 15, 123, 125):
+            for layout in (f"{digest}:{base64.b64encode(flipped(data, at)).decode()}", words):
+                window.views.save(SavedView(name="x", query="refund", layout=layout))
+                window.go(View())
+                window.show_saved("x")
+                assert window.trail.current.query == "refund"
+                assert window._docks[0].isVisible()
+        window.views.save(SavedView(name="x", layout=whole))
+        window.show_saved("x")
+        assert not window._docks[0].isVisible()
+        await until(lambda: window.is_idle)
