@@ -375,6 +375,10 @@ class ItemList(QWidget):
         self.item_selected.emit(None)
         self._tell_whether_current_left()
 
+    def set_name(self, name: str) -> None:
+        """The memory is called that from now on."""
+        self._name = name
+
     def show_filter(
         self,
         filter: MetaFilter,

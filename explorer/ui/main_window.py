@@ -95,6 +95,7 @@ class MainWindow(QMainWindow):
     """Browses one engine at a time. It runs no query itself: each panel asks for what it shows."""
 
     connection_chosen = Signal(str)  # a key of the picker
+    connection_renamed = Signal(str, str)  # the name before, and the one after
     read_only_wanted = Signal(bool)
     import_wanted = Signal()
     export_wanted = Signal()
@@ -526,7 +527,7 @@ class MainWindow(QMainWindow):
         view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known among the others,
         and by which its saved views are found.
         """
-        self._engine, self._name, self._health = engine, name, None
+        self._engine, self._health = engine, None
         self.error_banner.clear()
         self.read_label.clear()
         self.views.open(key if engine is not None else "")
@@ -541,12 +542,18 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
         self._allow_actions(is_read_only, can_lock)
-        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
-        self._show_health()
+        self.show_name(name)
         self._show_view()
         self._ask_health()
         self._health_timer.start()
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_name(self, name: str) -> None:
+        """Call what is open by another name."""
+        self._name = name
+        self.items.set_name(name)
+        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
+        self._show_health()
 
     def _allow_actions(self, is_read_only: bool, can_lock: bool) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")

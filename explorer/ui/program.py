@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -75,6 +75,7 @@ class Program:
         window.open_action.triggered.connect(self._on_open_action_triggered)
         window.connections_action.triggered.connect(self._on_connections_action_triggered)
         window.read_only_wanted.connect(self._on_window_read_only_wanted)
+        window.connection_renamed.connect(self.follow_rename)
         window.close_wanted.connect(self._on_window_close_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
@@ -301,6 +302,7 @@ class Program:
         await self._load_saved()
         current = self._opened.key.removeprefix(_SAVED_KEY) if self._opened is not None else ""
         dialog = ConnectDialog(self.store, self.keys, self._saved, list_engines(), current, self.window)
+        dialog.renamed.connect(self.window.connection_renamed)
         self.window.job_list.watch(dialog.jobs, reads.of_connections(dialog))
         try:
             is_open_wanted = await ask(dialog)
@@ -311,6 +313,16 @@ class Program:
         if is_open_wanted:
             await self.open_saved(dialog.chosen_name)
         self._say_notices()
+
+    def follow_rename(self, old: str, new: str) -> None:
+        """A saved connection has another name now: what is kept for it, and what is open of it, goes on under that."""
+        before, after = f"{_SAVED_KEY}{old}", f"{_SAVED_KEY}{new}"
+        self.window.views.move(before, after)
+        self._saved = [one.model_copy(update={"name": new}) if one.name == old else one for one in self._saved]
+        if self._opened is not None and self._opened.key == before:
+            self._opened = replace(self._opened, key=after, name=new)
+            self.window.show_name(new)
+        self._show_choices()
 
     def _on_window_read_only_wanted(self, is_read_only: bool) -> None:
         opened = self._opened

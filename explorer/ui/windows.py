@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, QSettings
@@ -38,6 +39,7 @@ class Windows(QObject):
         self._opened += 1
         window.quit_wanted.connect(self._on_window_quit_wanted)
         window.new_window_wanted.connect(lambda: self.open_beside(program))
+        window.connection_renamed.connect(partial(self._on_window_connection_renamed, program))
         self.jobs.start(f"see off {self._opened}", self._see_off(program), lambda _: None)
         return program
 
@@ -82,6 +84,11 @@ class Windows(QObject):
     async def _end(self, program: Program) -> None:
         await program.aclose()
         program.window.close_for_good()
+
+    def _on_window_connection_renamed(self, program: Program, old: str, new: str) -> None:
+        for other in self.programs:
+            if other is not program:  # it follows by itself
+                other.follow_rename(old, new)
 
     def _on_window_quit_wanted(self) -> None:
         if not self.jobs.is_running("quit"):  # else it is asked, or waited for, already

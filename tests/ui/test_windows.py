@@ -17,8 +17,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import MetaFilter
-from explorer.engines import ConnectionStore, KeyStore
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
+from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
@@ -119,6 +120,40 @@ async def test_what_one_window_stores_the_other_tells(tmp_path: Path, until: Unt
         await first.window.engine.store_many([learning("two")])
         second.window.watch.look()
         await until(lambda: second.window.items.news_button.text() == "1 new: refresh")
+
+
+async def test_a_connection_that_is_renamed_keeps_its_views_in_every_window(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    async with started(tmp_path, until, "one", "two", settings=settings) as (windows, first):
+        path = EngineSettings(path=str(tmp_path / "a.db"))
+        first.store.add(SavedConnection(name="before", engine="sqlite", settings=path))
+        await first.open_saved("before")
+        first.window.new_window_action.trigger()
+        second = windows.programs[1]
+        await until(lambda: is_idle(windows) and second.window.engine is not None)
+        first.window.go(View(query="one"))
+        first.window.views.save(first.window._saved_view("ones"))
+
+        first.window.connections_action.trigger()
+        await until(lambda: first.window.findChild(ConnectDialog) is not None)
+        dialog = first.window.findChild(ConnectDialog)
+        dialog.name_edit.selectAll()
+        qtbot.keyClicks(dialog.name_edit, "after")
+        dialog.open_button.click()
+        await until(lambda: is_idle(windows))
+        assert [saved.name for saved in first.store.load()] == ["after"]
+        assert first.window.trail.current == View(query="one"), "it is the same memory"
+        for program in (first, second):
+            assert program.window.windowTitle().startswith("after ")
+            assert program.window.connection_box.currentText().split()[0] == "after"
+        first.window.views.save(first.window._saved_view("more"))
+        second.window.views.save(second.window._saved_view("others"))
+        second.window.views.open("saved:after")
+        assert [view.name for view in second.window.views.views] == ["ones", "more", "others"]
+        first.window.views.open("saved:before")
+        assert first.window.views.views == []
 
 
 async def test_quitting_asks_each_window_that_has_a_job(tmp_path: Path, until: Until) -> None:
