@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,7 @@ from explorer.ui.i18n import LANGUAGES, language_for, tr, use_language
 from explorer.ui.main_window import open_settings
 from explorer.ui.program import Program
 from explorer.ui.signals import EndSignals
+from explorer.ui.text import shown
 from explorer.ui.theme import Mode, theme
 from explorer.ui.windows import Windows
 from explorer.ui.zoom import saved_zoom
@@ -103,7 +104,7 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
             await windows.ended.wait()
             return 0
         finally:
-            _end_at_latest(_END_LIMIT_S)
+            _end_at_latest(_END_LIMIT_S, lambda: windows.waited_for)
             await windows.aclose()
 
 
@@ -121,11 +122,15 @@ def _speak(app: QApplication, wanted: object) -> None:
         app.installTranslator(words)
 
 
-def _end_at_latest(limit_s: float) -> None:
-    """End the process in this time even if an engine never answers; its threads would hold the process for ever."""
+def _end_at_latest(limit_s: float, waited_for: Callable[[], list[str]]) -> None:
+    """End the process in this time even if an engine never answers; its threads would hold the process for ever.
+
+    `waited_for` names what has not ended then; it is asked in another thread.
+    """
 
     def end() -> None:
-        log.warning("something did not end within %g s and was left behind", limit_s)
+        names = ", ".join(shown(name, 60) for name in waited_for() if name) or "something"
+        log.warning("%s did not end within %g s and was left behind", names, limit_s)
         os._exit(0)
 
     timer = threading.Timer(limit_s, end)

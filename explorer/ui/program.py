@@ -79,6 +79,11 @@ class Program:
         window.close_wanted.connect(self._on_window_close_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
+    @property
+    def name(self) -> str:
+        """What is open in the window, by name."""
+        return self._opened.name if self._opened is not None else ""
+
     # Opening
 
     async def start(self, options: Options) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, QSettings
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
 from explorer.engines import ConnectionStore, KeyStore
+from explorer.ui import news, text
+from explorer.ui.i18n import tr
+from explorer.ui.job_list import APPEARS_S, Job, JobList, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
@@ -27,20 +31,23 @@ class Windows(QObject):
         self._settings = settings
         self._store, self._keys, self._sample = store, keys, sample
         self.programs: list[Program] = []
+        self._left: list[Program] = []  # they have not ended, though the windows of some are gone
         self._opened = 0
         self.ended = asyncio.Event()
         self.jobs = Jobs(self)
+        self._ends = Jobs(self)
 
     def open(self) -> Program:
         """A new window, not shown yet, with nothing open in it."""
         window = MainWindow(self._settings)
         program = Program(window, self._store, self._keys, self._sample)
         self.programs.append(program)
+        self._left.append(program)
         self._opened += 1
         window.quit_wanted.connect(self._on_window_quit_wanted)
         window.new_window_wanted.connect(lambda: self.open_beside(program))
         window.connection_renamed.connect(partial(self._on_window_connection_renamed, program))
-        self.jobs.start(f"see off {self._opened}", self._see_off(program), lambda _: None)
+        self.jobs.start(f"see off {self._opened}", self._see_off(program, self._opened), lambda _: None)
         return program
 
     def open_beside(self, other: Program) -> Program:
@@ -63,27 +70,59 @@ class Windows(QObject):
             self.programs[-1] if self.programs else None,
         )
 
+    @property
+    def waited_for(self) -> list[str]:
+        """The names of what is open and has not ended."""
+        return [program.name for program in self._left]
+
     async def aclose(self) -> None:
-        """End all of them, their tasks first."""
+        """End all of them, none after another; those that began to end before are waited for as well."""
         await self.jobs.aclose()
         for program in self.programs:
             program.window.leave()
-        for program in list(self.programs):
-            await self._end(program)
+        for place, program in enumerate(self.programs):
+            if program in self._left:
+                self._ends.start(f"last {place}", self._end(program), lambda _: None)
+        await self._ends.settle()
 
-    async def _see_off(self, program: Program) -> None:
+    async def _see_off(self, program: Program, number: int) -> None:
         await program.closing.wait()
         if self.programs == [program]:
             self.ended.set()  # what it shows is ended with the program
             return
         self.programs.remove(program)
         program.window.leave()
-        await self._end(program)
+        self._ends.start(f"one {number}", self._end_unseen(program), lambda _: None)
+
+    async def _end_unseen(self, program: Program) -> None:
+        """End one whose window is gone. Where that takes long, all windows that are left say what is waited for."""
+        told: list[tuple[JobList, Job]] = []
+
+        def tell() -> None:
+            for other in self.programs:
+                jobs = other.window.job_list
+                told.append((jobs, jobs.begin(title, holds_window=False)))
+
+        # Translators: the title of a job: the window is gone, the file or the connection shown in it is being closed.
+        title = tr("Close {name}", name=text.isolate(text.shown(program.name, 60)))
+        late = asyncio.get_running_loop().call_later(APPEARS_S, tell)
+        how = State.DONE, tr("Done.")
+        try:
+            await self._end(program)
+        except Exception as error:
+            how = State.FAILED, news.sentence(error)
+            raise
+        finally:
+            late.cancel()
+            for jobs, job in told:
+                if isValid(jobs):
+                    jobs.end(job, *how)
         program.window.deleteLater()
 
     async def _end(self, program: Program) -> None:
         await program.aclose()
         program.window.close_for_good()
+        self._left.remove(program)
 
     def _on_window_connection_renamed(self, program: Program, old: str, new: str) -> None:
         for other in self.programs:

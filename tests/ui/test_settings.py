@@ -49,7 +49,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         yield ConnectionStore(tmp_path / "connections.json"), tmp_path / "sample.db", tmp_path
 
     monkeypatch.setattr(app, "_places", places)
-    monkeypatch.setattr(app, "_end_at_latest", lambda _: None)
+    monkeypatch.setattr(app, "_end_at_latest", lambda *_: None)
     monkeypatch.setattr(app, "_catch_uncaught", lambda _: None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from explorer.contract import MetaFilter
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
+from explorer.ui import text
+from explorer.ui import windows as all_windows
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow
@@ -28,7 +32,7 @@ from explorer.ui.trail import View
 from explorer.ui.windows import Windows
 from explorer.ui.zoom import ZOOMS, saved_zoom, zoomed
 from tests.conftest import Until
-from tests.fakes import learning
+from tests.fakes import Gate, learning
 from tests.ui.test_app import memory
 from tests.ui.test_main_window import opened
 
@@ -154,6 +158,46 @@ async def test_a_connection_that_is_renamed_keeps_its_views_in_every_window(
         assert [view.name for view in second.window.views.views] == ["ones", "more", "others"]
         first.window.views.open("saved:before")
         assert first.window.views.views == []
+
+
+async def test_what_was_open_in_a_closed_window_and_does_not_end_is_told_in_the_others(
+    tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_windows, "APPEARS_S", 0.01)
+    async with started(tmp_path, until, "one") as (windows, first):
+        for _ in range(2):
+            first.window.new_window_action.trigger()
+        others = windows.programs[1:]
+        await until(lambda: is_idle(windows) and all(other.window.engine is not None for other in others))
+        gate, engine = Gate(stubborn=True), first.window.engine
+        assert engine is not None
+        ends = engine.aclose
+
+        async def aclose() -> None:
+            await gate.wait()
+            await ends()
+
+        monkeypatch.setattr(engine, "aclose", aclose)
+        first.window.close()
+        await until(lambda: all(other.window.job_list.running for other in others))
+        assert not first.window.isVisible()
+        for other in others:
+            job = other.window.job_list.running[-1]
+            assert (job.title, other.window.job_list.is_holding) == (f"Close {text.isolate('a.db')}", False)
+        others[0].window.close()
+        await until(lambda: len(windows.waited_for) == 2)
+        gone, last = others[0].window, others[1].window
+        await until(lambda: not isValid(gone))
+        last.close()
+        await until(windows.ended.is_set)
+        ending = asyncio.ensure_future(windows.aclose())
+        await until(lambda: windows.waited_for == ["a.db"])
+        assert not ending.done(), "it waits for the first one yet; the others have ended"
+        gate.open()
+        await ending
+        job = last.job_list.jobs[-1]
+        assert (job.state, job.words) == (State.DONE, "Done.")
+        assert windows.waited_for == []
 
 
 async def test_quitting_asks_each_window_that_has_a_job(tmp_path: Path, until: Until) -> None:
