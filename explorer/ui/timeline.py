@@ -179,17 +179,18 @@ class TimelineView(QWidget):
     def counted_items(self) -> tuple[int, bool]:
         """How many items were counted under this filter, and whether there are more."""
         histogram = self._histogram
-        return (histogram.total, histogram.truncated) if histogram is not None and self._is_answered else (0, True)
+        return (histogram.total, histogram.truncated) if histogram is not None and self.has_counted else (0, True)
 
     @property
-    def _is_answered(self) -> bool:
+    def has_counted(self) -> bool:
+        """Whether anything was counted under this filter."""
         return self._answered == _without_range(self._filter)
 
     def cancel_counting(self) -> None:
         """Stop counting; what was counted so far stays, marked stale where it is of another filter."""
         self.jobs.stop()
         self.scan.begin()
-        if not self._is_answered or self._is_stale:
+        if not self.has_counted or self._is_stale:
             self._error, self._is_stale, self._can_retry = tr(STOPPED), True, True
         self._show_state(is_counted=True)
 
@@ -337,7 +338,7 @@ class TimelineView(QWidget):
     def _show_state(self, is_counted: bool = False) -> None:
         """Bring everything beside the drawing up to date; `is_counted`: no answer is awaited any more."""
         histogram, scale = self._histogram, self._scale
-        is_empty = histogram is not None and not histogram.total and self._is_answered
+        is_empty = histogram is not None and not histogram.total and self.has_counted
         is_empty = is_empty and _without_range(self._filter).is_empty()
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
