@@ -17,7 +17,7 @@ from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import EngineHealth, ItemKind, MetaFilter, dump_item
+from explorer.contract import EngineHealth, ForgetTarget, ItemKind, MetaFilter, Namespace, Reach, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
@@ -305,6 +305,33 @@ async def test_what_is_selected_can_be_exported(qtbot: QtBot, tmp_path: Path, un
         await choose(qtbot, until, button, tmp_path / "all.jsonl")
         await until(lambda: is_idle(program) and (tmp_path / "all.jsonl").exists())
         assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 3
+
+
+async def test_what_was_selected_is_exported_whatever_is_looked_at_then(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two", "three")
+    out = tmp_path / "out.jsonl"
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        items, engine = program.window.items, program.window.engine
+        assert engine is not None
+        items.view.setCurrentIndex(items.model.index(0, 1))
+        qtbot.keyClick(items.view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        first, second = items.selected_hits()
+        button = QAction()
+        button.triggered.connect(items.export_button.click)
+        # Before anything of the export has begun, the list is told to show another node, and one item goes.
+        elsewhere = MetaFilter(reach=Reach.exact(Namespace.parse("team:elsewhere")))
+        button.triggered.connect(lambda: program.window.go_to_filter(elsewhere))
+        await engine.forget(ForgetTarget(ids=[second.id]))
+        await choose(qtbot, until, button, out)
+        await until(lambda: is_idle(program) and out.exists())
+        assert out.read_text().splitlines() == [dump_item(learning(first.text))]
+        said = program.window.error_banner.sentence
+        assert said.endswith("1 item no longer stored, or held only in part, and left out.")
+        assert rows(program) == 0
 
 
 async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
