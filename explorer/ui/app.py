@@ -91,16 +91,11 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
         windows = Windows(settings, store, KeyStore(), sample)
         _catch_uncaught(windows)
         program = windows.open()
-        window = program.window
         signals.received.connect(windows.ended.set)
         try:
             if options.shot is not None:
                 return await _draw(program, options)
-            window.restore_layout()
-            if options.size is not None:
-                window.resize(*options.size)
-            window.show()
-            program.jobs.start("open", program.start(options), lambda _: None)
+            windows.start(program, options)
             await windows.ended.wait()
             return 0
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -77,6 +77,7 @@ _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
 _LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
@@ -919,10 +920,15 @@ class MainWindow(QMainWindow):
 
     # Layout and end
 
-    def restore_layout(self) -> None:
-        """Put the window as it was left; the first time, as the design has it."""
-        geometry = unsealed(self._settings.value("geometry")) if self._settings is not None else None
-        state = unsealed(self._settings.value("state")) if self._settings is not None else None
+    def layout_now(self) -> dict[str, str]:
+        """Where the window is and how its docks lie, to be put back by `restore_layout`."""
+        return {"geometry": sealed(self.saveGeometry()), "state": sealed(self.saveState(self._layout_version))}
+
+    def restore_layout(self, kept: Mapping[str, object] | None = None) -> None:
+        """Put the window as `kept`, else as one was left last; the first time, as the design has it."""
+        if kept is None:
+            kept = {key: self._settings.value(key) for key in _LAYOUT} if self._settings is not None else {}
+        geometry, state = (unsealed(kept.get(key)) for key in _LAYOUT)
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
@@ -1012,8 +1018,8 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Remember the layout and go from the screen: what still runs ends unseen."""
         if self._settings is not None and self.isVisible():
-            self._settings.setValue("geometry", sealed(self.saveGeometry()))
-            self._settings.setValue("state", sealed(self.saveState(self._layout_version)))
+            for key, value in self.layout_now().items():
+                self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())

@@ -86,8 +86,13 @@ class Program:
 
     # Opening
 
-    async def start(self, options: Options) -> None:
-        """Open what the command line names, else what was open last, else the sample."""
+    @property
+    def key(self) -> str:
+        """What is open in the window, as the picker has it."""
+        return self._opened.key if self._opened is not None else ""
+
+    async def start(self, options: Options, key: str = "") -> None:
+        """Open what the command line names, else what has that key, else what was open last, else the sample."""
         await asyncio.to_thread(list_engines)  # imports them all, which takes a moment
         await self._load_saved()
         self._show_choices()  # there is a way on even where nothing can be opened
@@ -95,6 +100,8 @@ class Program:
             await self.open_file(options.open_path, is_read_only=options.is_read_only)
         elif options.connection is not None:
             await self.open_saved(options.connection)
+        elif key:
+            await self._open_key(key)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
@@ -261,12 +268,16 @@ class Program:
             self._on_open_action_triggered()
         elif key == MANAGE:
             self._on_connections_action_triggered()
-        elif key == _SAMPLE_KEY:
-            self.jobs.start("open", self.open_sample(), lambda _: None)
+        else:
+            self.jobs.start("open", self._open_key(key), lambda _: None)
+
+    async def _open_key(self, key: str) -> None:
+        if key == _SAMPLE_KEY:
+            await self.open_sample()
         elif key.startswith(_SAVED_KEY):
-            self.jobs.start("open", self.open_saved(key.removeprefix(_SAVED_KEY)), lambda _: None)
+            await self.open_saved(key.removeprefix(_SAVED_KEY))
         elif key.startswith(_FILE_KEY):
-            self.jobs.start("open", self.open_file(Path(key.removeprefix(_FILE_KEY))), lambda _: None)
+            await self.open_file(Path(key.removeprefix(_FILE_KEY)))
 
     def _on_open_action_triggered(self) -> None:
         self.jobs.start("open", self._choose_file(), lambda _: None)

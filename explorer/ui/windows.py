@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
 from explorer.engines import ConnectionStore, KeyStore
+from explorer.options import Options
 from explorer.ui import news, text
 from explorer.ui.i18n import tr
 from explorer.ui.job_list import APPEARS_S, Job, JobList, State
@@ -19,6 +21,8 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 
 _STEP = QPoint(32, 32)  # of a new window from the one it was opened from
+_KEPT = "windows"
+_KEPT_MOST = 20  # a file that is not ours may name any number
 
 
 class Windows(QObject):
@@ -61,6 +65,45 @@ class Windows(QObject):
         program.jobs.start("open", program.open_like(other), lambda _: None)
         return program
 
+    def start(self, first: Program, options: Options) -> None:
+        """Show the window of `first`, and beside it the others that were open together with one at the end.
+
+        What the command line names is opened alone.
+        """
+        wanted = (options.open_path, options.connection, options.is_sample or None, options.filter)
+        kept = self._kept() if all(one is None for one in wanted) else []
+        self._start(first, options, kept[0] if kept else None)
+        for entry in kept[1:]:
+            self._start(self.open(), options, entry)
+
+    @staticmethod
+    def _start(program: Program, options: Options, kept: dict[str, object] | None) -> None:
+        program.window.restore_layout(kept)
+        if options.size is not None:
+            program.window.resize(*options.size)
+        program.window.show()
+        key = str(kept["key"]) if kept is not None else ""
+        program.jobs.start("open", program.start(options, key), lambda _: None)
+
+    def _kept(self) -> list[dict[str, object]]:
+        """The windows that were open together at the end, by what was open in them and their layout."""
+        if self._settings is None:
+            return []
+        try:
+            entries = json.loads(str(self._settings.value(_KEPT, "[]")))
+        except (ValueError, RecursionError):
+            return []
+        entries = entries if isinstance(entries, list) else []
+        known = [one for one in entries if isinstance(one, dict) and isinstance(one.get("key"), str)]
+        return known[:_KEPT_MOST]
+
+    def _keep(self) -> None:
+        """Remember the windows that are open, if they are several: of one alone its own layout is enough."""
+        open_now = [program for program in self.programs if program in self._left]
+        if self._settings is not None and open_now:
+            entries = [{"key": one.key, **one.window.layout_now()} for one in open_now if one.key]
+            self._settings.setValue(_KEPT, json.dumps(entries if len(entries) > 1 else []))
+
     @property
     def active(self) -> Program | None:
         """The one whose window the person works in, else the newest."""
@@ -78,6 +121,7 @@ class Windows(QObject):
     async def aclose(self) -> None:
         """End all of them, none after another; those that began to end before are waited for as well."""
         await self.jobs.aclose()
+        self._keep()
         for program in self.programs:
             program.window.leave()
         for place, program in enumerate(self.programs):

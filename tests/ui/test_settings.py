@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,15 +15,17 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from explorer.engines import ConnectionStore
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
 from explorer.ui import app
 from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.theme import LIGHT, Theme, theme
 from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
+from explorer.ui.windows import Windows
 from explorer.ui.zoom import saved_zoom
 from tests.conftest import Until
+from tests.ui.test_app import memory
 from tests.ui.test_main_window import opened
 
 
@@ -53,23 +56,24 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "_catch_uncaught", lambda _: None)
 
 
+def shown() -> list[MainWindow]:
+    return [one for one in QApplication.topLevelWidgets() if isinstance(one, MainWindow) and one.isVisible()]
+
+
 @asynccontextmanager
-async def run_of_the_program(qapp: QApplication, until: Until) -> AsyncIterator[MainWindow]:
-    """The program from its start to its end."""
-    before, ends = set(map(id, QApplication.topLevelWidgets())), Ends()
+async def run_of_the_program(qapp: QApplication, until: Until, n: int = 1) -> AsyncIterator[MainWindow]:
+    """The program from its start, with `n` windows, to its end."""
+    ends = Ends()
+    assert shown() == []
     running = asyncio.ensure_future(app._run(qapp, ends, Options(language="en", theme="light")))  # type: ignore[arg-type]
-
-    def windows() -> list[MainWindow]:
-        tops = QApplication.topLevelWidgets()
-        return [one for one in tops if isinstance(one, MainWindow) and id(one) not in before and one.isVisible()]
-
-    await until(windows)
-    (window,) = windows()
-    await until(lambda: window.is_idle)
-    yield window
+    await until(lambda: len(shown()) == n)
+    await until(lambda: all(one.is_idle and one.engine is not None for one in shown()))
+    yield shown()[0]
+    windows = shown()
     ends.received.emit()
     assert await running == 0
-    window.deleteLater()
+    for window in windows:
+        window.deleteLater()
 
 
 @pytest.mark.limit_s(40)  # two starts of the program
@@ -89,6 +93,53 @@ async def test_contrast_and_size_of_text_are_there_at_the_next_start(
         assert theme().size_px("body") == size
         assert theme().color("line") == theme().color("text")
         assert window.contrast_action.isChecked()
+
+
+@pytest.mark.limit_s(60)  # three starts of the program
+async def test_windows_that_were_open_together_are_opened_again(
+    qapp: QApplication, restored: Theme, at_home: None, until: Until, tmp_path: Path
+) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    store = ConnectionStore(tmp_path / "connections.json")
+    store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(path))))
+
+    def places() -> dict[str, bool]:
+        """By what is open in a window, whether the namespaces are there."""
+        return {one.windowTitle().partition(" –")[0]: one._docks[0].isVisible() for one in shown()}
+
+    async with run_of_the_program(qapp, until) as window:
+        window.new_window_action.trigger()
+        await until(lambda: len(shown()) == 2)
+        (other,) = (one for one in shown() if one is not window)
+        await until(lambda: other.engine is not None and other.is_idle)
+        other.connection_chosen.emit("sample")
+        await until(lambda: len(places()) == 2 and other.is_idle)
+        other._docks[0].hide()
+        left = places()
+        assert left == {"mine": True, "Sample memory": False}
+
+    async with run_of_the_program(qapp, until, n=2):
+        assert places() == left
+        (mine,) = (one for one in shown() if one.windowTitle().startswith("mine"))
+        mine.close()
+        await until(lambda: len(shown()) == 1)
+
+    store.touch("mine")
+    async with run_of_the_program(qapp, until):
+        assert places().keys() == {"mine"}, "of one alone, what was opened last"
+
+
+def test_windows_that_make_no_sense_are_none(qapp: QApplication, tmp_path: Path) -> None:
+    settings = open_settings(tmp_path)
+    windows = Windows(settings, ConnectionStore(tmp_path / "c.json"), KeyStore(), tmp_path)
+    for kept in (DEEP, "7", "[7, null, {}]", '[{"key": 7}]', ["a", "b"], QByteArray(b"[]")):
+        settings.setValue("windows", kept)
+        assert windows._kept() == []
+    settings.setValue("windows", json.dumps([{"key": str(at)} for at in range(10_000)]))
+    assert len(windows._kept()) == 20
+    window = MainWindow(settings)
+    window.restore_layout({"key": "x", "geometry": [], "state": 1e400})
+    window.close_for_good()
 
 
 def test_high_contrast_comes_and_goes_with_the_system(
