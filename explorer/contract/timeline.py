@@ -21,8 +21,6 @@ from explorer.contract.timestamp import Timestamp, zone_named
 
 MAX_BARS = 120
 """Bars, empty ones included, beyond which a chosen unit gives way to the next larger one."""
-
-
 FAR = 20
 """Times: few items that would stretch the bars of the others so much or more are counted beside them."""
 

@@ -84,12 +84,12 @@ class Program:
         """What is open in the window, by name."""
         return self._opened.name if self._opened is not None else ""
 
-    # Opening
-
     @property
     def key(self) -> str:
         """What is open in the window, as the picker has it."""
         return self._opened.key if self._opened is not None else ""
+
+    # Opening
 
     async def start(self, options: Options, key: str = "") -> None:
         """Open what the command line names, else what has that key, else what was open last, else the sample."""

@@ -564,7 +564,7 @@ import sys
 from explorer.options import Options
 from explorer.ui import app, i18n
 
-async def start(program, options):
+async def start(program, options, key):
     print(i18n._words.info().get("language", "en"), flush=True)
     program.window.quit_wanted.emit()
 
