@@ -125,8 +125,9 @@ class TimelineView(QWidget):
         self.count_all_button.setProperty("kind", "link")
         self.count_all_button.hide()
         self.earlier_button, self.later_button = QPushButton(self), QPushButton(self)
-        for button, name in ((self.earlier_button, "Earlier"), (self.later_button, "Later")):
-            button.setObjectName(f"timeline{name}Button")
+        self.earlier_button.setObjectName("timelineEarlierButton")
+        self.later_button.setObjectName("timelineLaterButton")
+        for button in (self.earlier_button, self.later_button):
             button.setProperty("kind", "link")
             button.hide()
         self.count_all_action = panel_action(self, tr("Time line"), tr("Count further"))
