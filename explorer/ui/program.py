@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
-from explorer.contract import EngineHealth, MemoryEngine, TinyMemoryError
+from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
     EngineCredential,
@@ -101,7 +101,7 @@ class Program:
         elif options.connection is not None:
             await self.open_saved(options.connection)
         elif key:
-            await self._open_key(key)
+            await self._open_again(key)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
@@ -114,13 +114,22 @@ class Program:
         """Open what was open last; the sample where that is not possible any more."""
         last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
         try:
-            await self.open_saved(last.name)
+            await self._open_again(f"{_SAVED_KEY}{last.name}")
         except TinyMemoryError as error:
             await self.open_sample()
             self.window.show_exception(error)
         else:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample()
+
+    async def _open_again(self, key: str) -> None:
+        """Open what was open when the program ended. Raises ConfigError for a file that is not there any more: an empty
+        one in its place would look as if all had been forgotten."""
+        paths = {f"{_SAVED_KEY}{saved.name}": saved.settings.path for saved in self._saved}
+        path = key.removeprefix(_FILE_KEY) if key.startswith(_FILE_KEY) else paths.get(key)
+        if path is not None and not await asyncio.to_thread(os.path.exists, path):
+            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
+        await self._open_key(key)
 
     async def open_like(self, other: Program) -> None:
         """Open what another window shows, and show the same of it; a key that was given there is not asked again."""

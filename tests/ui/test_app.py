@@ -486,6 +486,17 @@ async def test_a_last_connection_that_cannot_be_built_leaves_a_way_on(
         assert {"saved:gone", "sample", CHOOSE_FILE, MANAGE} <= {box.itemData(row) for row in range(box.count())}
 
 
+async def test_a_last_file_that_was_moved_is_not_made_anew(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    moved = tmp_path / "moved.db"
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(moved))))
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert program.window.windowTitle().startswith("Sample memory")
+        assert "moved.db is not there any more" in program.window.error_banner.sentence
+        assert not moved.exists()
+
+
 async def test_the_lock_keeps_the_view(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))

@@ -61,13 +61,16 @@ def shown() -> list[MainWindow]:
 
 
 @asynccontextmanager
-async def run_of_the_program(qapp: QApplication, until: Until, n: int = 1) -> AsyncIterator[MainWindow]:
-    """The program from its start, with `n` windows, to its end."""
+async def run_of_the_program(
+    qapp: QApplication, until: Until, n: int = 1, n_open: int | None = None
+) -> AsyncIterator[MainWindow]:
+    """The program from its start, with `n` windows, to its end; something is open in `n_open`, else in all."""
     ends = Ends()
     assert shown() == []
     running = asyncio.ensure_future(app._run(qapp, ends, Options(language="en", theme="light")))  # type: ignore[arg-type]
     await until(lambda: len(shown()) == n)
-    await until(lambda: all(one.is_idle and one.engine is not None for one in shown()))
+    await until(lambda: sum(one.engine is not None for one in shown()) == (n if n_open is None else n_open))
+    await until(lambda: all(one.is_idle and (one.engine or one.error_banner.sentence) for one in shown()))
     yield shown()[0]
     windows = shown()
     ends.received.emit()
@@ -127,6 +130,31 @@ async def test_windows_that_were_open_together_are_opened_again(
     store.touch("mine")
     async with run_of_the_program(qapp, until):
         assert places().keys() == {"mine"}, "of one alone, what was opened last"
+
+
+@pytest.mark.limit_s(40)
+async def test_what_is_not_there_any_more_is_said_in_its_window(
+    qapp: QApplication, restored: Theme, at_home: None, until: Until, tmp_path: Path
+) -> None:
+    gone, moved = tmp_path / "gone.db", tmp_path / "moved.db"
+    ConnectionStore(tmp_path / "connections.json").add(
+        SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(moved)))
+    )
+    settings = open_settings(tmp_path)
+    keys = ["sample", f"file:{gone}", "saved:mine", "saved:removed"]
+    settings.setValue("windows", json.dumps([{"key": key} for key in keys]))
+    settings.sync()
+    async with run_of_the_program(qapp, until, n=4, n_open=1):
+        said = {one.error_banner.sentence for one in shown() if one.engine is None}
+        assert len(said) == 3
+        for words in (
+            "gone.db is not there any more",
+            "moved.db is not there any more",
+            "no saved connection named re",
+        ):
+            assert any(words in sentence for sentence in said), said
+    assert not gone.exists(), "no empty memory in its place"
+    assert not moved.exists()
 
 
 def test_windows_that_make_no_sense_are_none(qapp: QApplication, tmp_path: Path) -> None:
