@@ -64,6 +64,8 @@ class Preview:
     """Whether there may be more than `stored`."""
     counted_at: datetime | None = None
     """When the last page was read, UTC; None while counting."""
+    _first: datetime | None = None
+    _last: datetime | None = None
     _kept: list[Hit] = field(default_factory=list)
     _chance: random.Random = field(default_factory=lambda: random.Random(0))
 
@@ -99,11 +101,14 @@ class Preview:
         self.sources[meta.source.kind, meta.source.id] += 1
         if (prefix := plan.target.prefix) is not None:
             self.paths.update(prefix.values(hit.kind, meta))
-        at = meta.observed_at
+        # A plain datetime: comparing a Timestamp takes as long as all the rest.
+        at = None if meta.observed_at is None else meta.observed_at.as_datetime()
         self.months[None if at is None else _month(at, self.zone)] += 1
         if at is not None:
-            self.oldest = hit if self.oldest is None or at < _seen(self.oldest) else self.oldest
-            self.newest = hit if self.newest is None or at > _seen(self.newest) else self.newest
+            if self._first is None or at < self._first:
+                self.oldest, self._first = hit, at
+            if self._last is None or at > self._last:
+                self.newest, self._last = hit, at
         self._keep(hit)
         return True
 
@@ -205,11 +210,6 @@ async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncGenerator[lis
             )
             raise EngineFailure(f"the engine {why} after {len(ids)} items, so that they cannot be counted to the end")
         seen.add(cursor)
-
-
-def _seen(hit: Hit) -> datetime:
-    assert hit.meta.observed_at is not None
-    return hit.meta.observed_at
 
 
 def _month(at: datetime, zone: tzinfo) -> str:
