@@ -30,6 +30,7 @@ PAGE = 200
 SAMPLES = 10
 TEXTS = 40
 """Items whose texts are kept, to ask for them once they are gone."""
+_FIRST = 10
 _MAX_IDLE_PAGES = 1_000
 """Empty ones in a row, which are legal where an engine filters after reading, but not without end."""
 _MAX_REPEATS = 20
@@ -81,11 +82,12 @@ class Preview:
     def samples(self) -> list[Hit]:
         """At most ten: the oldest, the newest, and others from all over; a text may be only the start of its item."""
         ends = [hit for hit in (self.oldest, self.newest) if hit is not None]
-        return list({hit.id: hit for hit in [*ends, *self._kept]}.values())[:SAMPLES]
+        spread = [*self._kept[_FIRST:], *self._kept[:_FIRST]]
+        return list({hit.id: hit for hit in [*ends, *spread]}.values())[:SAMPLES]
 
     @property
     def texts(self) -> list[Hit]:
-        """At most forty of what would go, from all over."""
+        """At most forty of what would go: the first, which go first where it is stopped, and others from all over."""
         return list(self._kept)
 
     def add(self, hit: Hit, plan: Plan) -> bool:
@@ -113,10 +115,10 @@ class Preview:
         return True
 
     def _keep(self, hit: Hit) -> None:
-        """Every item found has the same chance to be among those kept."""
+        """After the first ones every item found has the same chance to be among those kept."""
         if len(self._kept) < TEXTS:
             self._kept.append(hit)
-        elif (at := self._chance.randrange(self.total)) < TEXTS:
+        elif (at := self._chance.randrange(_FIRST, self.total)) < TEXTS:
             self._kept[at] = hit
 
 
