@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -38,8 +39,13 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+    _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL})
+
     def try_lock(handle: int) -> bool:
-        """Hold the file alone until the handle is closed; False where another handle holds it."""
+        """Hold the file alone until the handle is closed; False where another handle holds it.
+
+        On a file system without locks nobody is ever held off.
+        """
         return _lock(handle, fcntl.LOCK_EX)
 
     def is_locked(path: Path) -> bool:
@@ -55,6 +61,9 @@ else:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         return True
 
     def sync_folder(folder: Path) -> None:

@@ -23,6 +23,7 @@ from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
 from explorer.engines.os_errors import why
+from explorer.i18n import tr
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
@@ -166,7 +167,7 @@ class Journal:
                 failed=receipt.failed_in_all,
                 not_tried=receipt.not_tried,
                 unanswered=receipt.unanswered_in_all,
-                stopped=receipt.stopped or "the program ended before the removal did",
+                stopped=receipt.stopped or tr("the program ended before this did"),
                 is_clean=False,
                 continued_by=None if continued_by is None else continued_by.name,
             )

@@ -129,9 +129,14 @@ def verdict(receipt: Receipt) -> list[str]:
     if receipt.stopped is not None:
         said.append(named(tr("It ended early"), sentence(receipt.stopped)))
     if receipt.unanswered_in_all:
-        one = "The engine never answered for {n} item, which may be gone, or not."
-        many = "The engine never answered for {n} items, which may be gone, or not."
-        said.append(tr_n(one, many, receipt.unanswered_in_all, n=number(receipt.unanswered_in_all)))
+        said.append(
+            tr_n(
+                "The engine never answered for {n} item, which may be gone, or not.",
+                "The engine never answered for {n} items, which may be gone, or not.",
+                receipt.unanswered_in_all,
+                n=number(receipt.unanswered_in_all),
+            )
+        )
     left = listed(
         (
             _some(receipt.failed_in_all, *mark_n("{n} failed", "{n} failed")),

@@ -127,7 +127,9 @@ class ReceiptWriter:
         self._is_torn = False
         self._is_ended = line == "end"
         self._size += len(data)
-        if line == "failed":
+        if line == "erase_asked":  # what cannot be taken back is known of even if the power goes
+            self.sync()
+        elif line == "failed":
             self._failed.add(str(facts.get("id")))
         elif line == "checked":
             self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
@@ -261,7 +263,7 @@ def _plain(value: Any) -> Any:
         case Mapping():
             return {str(_plain(key)): _plain(part) for key, part in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(part) for part in value]
+            return [part if type(part) is str else _plain(part) for part in value]  # a million ids, perhaps
     raise TypeError(f"a receipt cannot hold a {type(value).__name__}")
 
 

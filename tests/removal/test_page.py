@@ -134,7 +134,7 @@ async def test_one_that_runs_and_one_that_was_interrupted(journal: Journal) -> N
     assert verdict(Receipt.read(writer.path))[0].startswith("It was interrupted before it ended")
     assert not writer.path.with_suffix(SUFFIX).exists()
     journal.settle(writer.path)
-    assert "the program ended before the removal did" in writer.path.with_suffix(SUFFIX).read_text("utf-8").lower()
+    assert "the program ended before this did" in writer.path.with_suffix(SUFFIX).read_text("utf-8").lower()
 
 
 def test_what_is_no_receipt_has_a_page_as_well(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from explorer.contract import FetchMode, ItemId
-from explorer.removal import receipts
+from explorer.removal import forgetting, receipts
 from explorer.removal.journal import Journal, target_left
 from explorer.removal.outcome import Asked
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
-from tests.removal.made import lines_of
+from tests.removal.made import done, ids_of, lines_of
 from tests.removal.written import counted, names, planned, ten
 
 HOSTILE = '<b>&"\u202e\u2028\ud83d"; DROP\x00\n</script>'
@@ -255,6 +255,40 @@ async def test_nothing_of_the_items_words_is_written(journal: Journal) -> None:
         assert b"a 0" not in path.read_bytes()
 
 
+async def test_what_cannot_be_taken_back_is_on_the_disk_first(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removal = await counted(await ten(), journal, action=Action.ERASE)
+    kept: list[list[str]] = []
+    fsync = os.fsync
+
+    def keep(handle: int) -> None:
+        fsync(handle)
+        kept.extend(names(lines_of(path)) for path in journal.folder.glob("*.jsonl"))
+
+    monkeypatch.setattr(receipts.os, "fsync", keep)
+    with journal.begin(removal, "erase") as writer:
+        writer.note("erase_asked", request={})
+        writer.note("erased", scopes=1, receipts=[])
+        writer.close(removed=5)
+    begun = ["begin", "planned"]
+    assert [*filter(None, kept)] == [begun, [*begun, "erase_asked"], [*begun, "erase_asked", "erased", "end"]]
+
+
+async def test_a_file_system_without_locks_keeps_receipts_all_the_same(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+        writer.close(removed=5)
+    assert Receipt.read(writer.path).is_finished
+
+
 def refuse_writes(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
     """The disk takes `after_bytes` more of what is written to receipts, and then nothing."""
     room = after_bytes
@@ -314,6 +348,34 @@ async def test_a_line_after_one_that_could_not_be_taken_back_is_whole(
         writer.note("stopped", why="the disk failed")
     read = Receipt.read(writer.path)
     assert (read.stopped, read.damaged_lines, read.unanswered) == ("the disk failed", 1, [])
+
+
+async def test_a_run_whose_receipt_fails_stops_and_says_so(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every byte of the receipt: no item goes of which the receipt does not know that it was asked for."""
+    monkeypatch.setattr(forgetting, "FIRST_BATCH", 2)
+    monkeypatch.setattr(forgetting, "MOST_BATCH", 2)
+    outcome = await done(await counted(await ten(), journal))
+    assert outcome.receipt is not None
+    size = outcome.receipt.stat().st_size
+    head = len(b"".join(outcome.receipt.read_bytes().splitlines(keepends=True)[:2]))
+    for room in range(head, size, 101):
+        engine = await ten()
+        removal = await counted(engine, journal)
+        ids = planned(removal)
+        with monkeypatch.context() as patch:
+            refuse_writes(patch, room)
+            try:
+                outcome = await done(removal)
+            except FileError:
+                assert len(engine) == 10
+                continue
+        assert outcome.receipt is not None
+        assert not outcome.is_clean or outcome.stopped is not None
+        assert outcome.stopped is None or "no space left on device" in outcome.stopped
+        there = set(await ids_of(engine))
+        read, left = Receipt.read(outcome.receipt), set(ids_left(outcome.receipt))
+        assert not (set(ids) - left) & there
+        assert left - set(read.unanswered) <= there
 
 
 async def test_a_folder_that_cannot_be_made_refuses(tmp_path: Path) -> None:
