@@ -778,7 +778,7 @@ async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journ
 
 
 async def test_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow(journal: Journal) -> None:
-    engine = Taking(await_s=[0.1, 0.1, 3.0, 1.0, 3.0, 0.1])
+    engine = Taking(await_s=[0.1, 0.1, 6.0, 2.0, 6.0, 0.1])
     await acme(1_300, engine)
     waits = engine.waits
     outcome = await forgotten(engine, TEAM, journal, waits)
