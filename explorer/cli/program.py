@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import check, export, facets, get, import_, list_, namespaces
+from explorer.cli import check, erase, export, facets, forget, get, import_, list_, namespaces
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
@@ -21,7 +21,9 @@ INTERRUPTED = 130
 TRACEBACK_VARIABLE = "TINYMEMORY_TRACEBACK"
 PIPE_CLOSED = 141  # as a shell shows a program that SIGPIPE ended
 
-DESCRIPTION = "Import, export, read and check what AI agents remember. The window is tinymemory-explorer."
+DESCRIPTION = (
+    "Import, export, read, forget, erase and check what AI agents remember. The window is tinymemory-explorer."
+)
 EPILOG = """\
 Flags of the memory may stand before the command or after it. The first reading of a file never makes one: only import
 does. `tinymemory COMMAND --help` says what a command prints and which exit status it ends with."""
@@ -50,6 +52,8 @@ COMMANDS: dict[str, Command] = {
     "list": list_,
     "get": get,
     "namespaces": namespaces,
+    "forget": forget,
+    "erase": erase,
     "check": check,
 }
 

@@ -21,6 +21,8 @@ from explorer.contract.timestamp import Timestamp, zone_named
 
 MAX_BARS = 120
 """Bars, empty ones included, beyond which a chosen unit gives way to the next larger one."""
+FAR = 20
+"""Times: few items that would stretch the bars of the others so much or more are counted beside them."""
 
 
 class TimeUnit(StrEnum):
@@ -59,7 +61,7 @@ class TimeUnit(StrEnum):
 class HistogramRequest(Model):
     filter: MetaFilter = Field(default_factory=MetaFilter)
     unit: TimeUnit | None = None
-    """None: the smallest that gives at most MAX_BARS."""
+    """None: the smallest that gives at most MAX_BARS, a few items that lie far from all others left beside them."""
     zone: Text | None = None
     """The IANA name of the time zone whose days are meant; None is UTC."""
     scan_limit: Count = DEFAULT_SCAN
@@ -81,6 +83,10 @@ class Histogram(Model):
     unit: TimeUnit
     bars: list[HistogramBar]
     """Those with items, oldest first."""
+    earlier: Count = 0
+    """Items before the first bar, far from it, in no bar."""
+    later: Count = 0
+    """Items after the last bar, far from it, in no bar."""
     undated: Count
     """Items without `observed_at`, in no bar."""
     total: Count
@@ -91,18 +97,63 @@ class Histogram(Model):
     @classmethod
     def of_days(cls, req: HistogramRequest, days: Mapping[date, int], *, undated: int, truncated: bool) -> Histogram:
         """From the number of items on each day, as `day_of` tells it."""
-        unit = req.unit or (TimeUnit.spanning(min(days), max(days)) if days else TimeUnit.DAY)
+        first, last = _span(days, is_whole=req.unit is not None)
+        unit = req.unit or TimeUnit.spanning(first, last)
         counts: Counter[date] = Counter()
+        earlier = later = 0
         for day, count in days.items():
-            counts[unit.first_day(day)] += count
+            begin = unit.first_day(day)
+            if begin < unit.first_day(first):
+                earlier += count
+            elif begin > unit.first_day(last):
+                later += count
+            else:
+                counts[begin] += count
         zone = zone_named(req.zone)
         return cls(
             unit=unit,
             bars=[HistogramBar(start=begin_of(day, zone), count=count) for day, count in sorted(counts.items())],
+            earlier=earlier,
+            later=later,
             undated=undated,
-            total=undated + sum(counts.values()),
+            total=undated + sum(days.values()),
             truncated=truncated,
         )
+
+
+def _span(days: Mapping[date, int], *, is_whole: bool) -> tuple[date, date]:
+    """From which day to which the bars reach: over all, or over nearly all where a few would stretch them FAR.
+
+    One wrong year must not press everything else into a single bar. Two years and less are never cut.
+    """
+    if not days:
+        return date.min, date.min
+    first, last = min(days), max(days)
+    if is_whole or TimeUnit.spanning(first, last) in (TimeUnit.DAY, TimeUnit.WEEK):
+        return first, last
+    start, stop = _shortest(days)
+    length = (stop - start).days + 1
+    # What is nearer to the others than these are long is one of them.
+    near = [day for day in days if (start - day).days <= length and (day - stop).days <= length]
+    start, stop = min(near), max(near)
+    is_far = FAR * (stop - start).days <= (last - first).days and stop.year - start.year < MAX_BARS
+    return (start, stop) if is_far else (first, last)
+
+
+def _shortest(days: Mapping[date, int]) -> tuple[date, date]:
+    """The shortest time that holds all items but one in a hundred; of few, but one in ten and at most two."""
+    ordered = sorted(days.items())
+    n = sum(days.values())
+    wanted = n - max(min(2, n // 10), n // 100)
+    best, held, at = (ordered[0][0], ordered[-1][0]), 0, 0
+    for last, count in ordered:
+        held += count
+        while held - ordered[at][1] >= wanted:
+            held -= ordered[at][1]
+            at += 1
+        if held >= wanted:
+            best = min(best, (ordered[at][0], last), key=lambda span: span[1] - span[0])
+    return best
 
 
 def day_of(moment: datetime, zone: tzinfo) -> date:

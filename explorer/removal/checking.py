@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from explorer.contract import (
     Citation,
@@ -28,7 +29,7 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.contract.engine import alike
-from explorer.contract.model import collapsed
+from explorer.contract.model import collapsed, trimmed
 from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
 from explorer.i18n import tr
 from explorer.removal.forgetting import unexpected
@@ -45,6 +46,7 @@ QUOTED = 40
 """Characters in a row that are no chance."""
 _COMPARED = 4_000
 _STILL = 20
+_LISTED_ANEW = 3
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +103,7 @@ class Checking:
         self._patience = patience
         self._others: dict[int, int] = {}
         """By filter: how many items that did not go it lists."""
-        self._texts = [hit for hit in preview.texts if hit.id in self._gone and not is_blank(hit.text[:_QUERY])]
+        self._texts = [hit for hit in preview.texts if hit.id in self._gone and not is_blank(hit.text)]
         self._filters = list(plan.filters)
         if not self._filters:
             narrow = [_narrow(hit) for hit in preview.texts if hit.id in self._gone]
@@ -122,6 +124,8 @@ class Checking:
                     async for why in waiting:
                         yield Step(Phase.CHECKING, done, total, why, outcome)
                 done += 1
+            if not line.questions:  # nothing was found, but nothing was asked either
+                line.error = tr("no text of what went was kept that could be asked with")
             outcome.checks.append(line.check())
 
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
@@ -159,18 +163,18 @@ class Checking:
         lines = [_Line(asked) for asked in (Asked.LIST, Asked.GET, Asked.EXPLORE)]
         listing, getting, exploring = lines
         for at in range(len(self._filters)):
-            listing.questions.append(lambda at=at: self._list(listing, at))  # type: ignore[misc]
-            exploring.questions.append(lambda at=at: self._explore(exploring, at))  # type: ignore[misc]
+            listing.questions.append(partial(self._list, listing, at))
+            exploring.questions.append(partial(self._explore, exploring, at))
         for req in by_reach(self._preview, self._gone):
-            getting.questions.append(lambda req=req: self._get(getting, req))  # type: ignore[misc]
+            getting.questions.append(partial(self._get, getting, req))
         for mode in dict.fromkeys(self._engine.descriptor().fetch_modes):
             line = _Line(Asked.FETCH, mode)
             for hit in self._texts:
-                line.questions.append(lambda line=line, hit=hit: self._fetch(line, hit))  # type: ignore[misc]
+                line.questions.append(partial(self._fetch, line, hit))
             lines.append(line)
         recalling = _Line(Asked.RECALL)
         for hit in self._texts[:: max(1, len(self._texts) // _RECALLS)][:_RECALLS]:
-            recalling.questions.append(lambda hit=hit: self._recall(recalling, hit))  # type: ignore[misc]
+            recalling.questions.append(partial(self._recall, recalling, hit))
         return [*lines, recalling]
 
     async def _list(self, line: _Line, at: int) -> None:
@@ -188,9 +192,10 @@ class Checking:
 
     async def _explore(self, line: _Line, at: int) -> None:
         more = await self._counted_more(at)
-        if more > 0:  # items may have come since the listing
-            with_new = _Line(Asked.LIST)
-            await self._list(with_new, at)
+        for _ in range(_LISTED_ANEW):
+            if more <= 0:
+                break
+            await self._list(_Line(Asked.LIST), at)  # items may have come since the listing
             more = await self._counted_more(at)
         line.answered += len(Facet)
         line.found_more += max(0, more)
@@ -210,13 +215,13 @@ class Checking:
     async def _fetch(self, line: _Line, hit: Hit) -> None:
         assert line.mode is not None
         page = await self._engine.fetch(
-            FetchRequest(query=hit.text[:_QUERY], mode=line.mode, filter=_where(hit), limit=_FETCHED)
+            FetchRequest(query=trimmed(hit.text)[:_QUERY], mode=line.mode, filter=_where(hit), limit=_FETCHED)
         )
         line.answered += 1
         self._note_ranked(line, page.hits)
 
     async def _recall(self, line: _Line, hit: Hit) -> None:
-        text = collapsed(hit.text[:_COMPARED])
+        text = collapsed(trimmed(hit.text)[:_COMPARED])
         # The first half of it, so that an answer that holds the rest has it from what is stored.
         question = text[: min(len(text) // 2, _QUERY)] if len(text) >= 2 * QUOTED else text
         answer = await self._engine.recall(RecallRequest(question=question, filter=_where(hit), limit=_FETCHED))

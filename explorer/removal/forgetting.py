@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 FIRST_BATCH = 100
 LEAST_BATCH = 25
 MOST_BATCH = 5_000
-_QUICK_S = 0.5
-_SLOW_S = 2.0
+_QUICK_S = 1.0
+_SLOW_S = 5.0
 _HOPELESS = 50
 """Ids that fail one after another, with none between them that does not, until it is given up."""
 
@@ -128,7 +128,8 @@ class Forgetting:
         self._failed_in_a_row = 0
         self._patience.progressed()
         if took_s > _SLOW_S:
-            self._size = max(self._size // 2, LEAST_BATCH)
+            # Not below the first size: a call costs something however little it is asked.
+            self._size = min(self._size, max(self._size // 2, FIRST_BATCH))
         elif took_s < _QUICK_S and len(batch) >= self._size:
             self._size = min(self._size * 2, MOST_BATCH)
         self._writer.note("answered", forgotten=forgotten)

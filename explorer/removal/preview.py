@@ -30,6 +30,7 @@ PAGE = 200
 SAMPLES = 10
 TEXTS = 40
 """Items whose texts are kept, to ask for them once they are gone."""
+_FIRST = 10
 _MAX_IDLE_PAGES = 1_000
 """Empty ones in a row, which are legal where an engine filters after reading, but not without end."""
 _MAX_REPEATS = 20
@@ -64,6 +65,8 @@ class Preview:
     """Whether there may be more than `stored`."""
     counted_at: datetime | None = None
     """When the last page was read, UTC; None while counting."""
+    _first: datetime | None = None
+    _last: datetime | None = None
     _kept: list[Hit] = field(default_factory=list)
     _chance: random.Random = field(default_factory=lambda: random.Random(0))
 
@@ -79,11 +82,12 @@ class Preview:
     def samples(self) -> list[Hit]:
         """At most ten: the oldest, the newest, and others from all over; a text may be only the start of its item."""
         ends = [hit for hit in (self.oldest, self.newest) if hit is not None]
-        return list({hit.id: hit for hit in [*ends, *self._kept]}.values())[:SAMPLES]
+        spread = [*self._kept[_FIRST:], *self._kept[:_FIRST]]
+        return list({hit.id: hit for hit in [*ends, *spread]}.values())[:SAMPLES]
 
     @property
     def texts(self) -> list[Hit]:
-        """At most forty of what would go, from all over."""
+        """At most forty of what would go: the first, which go first where it is stopped, and others from all over."""
         return list(self._kept)
 
     def add(self, hit: Hit, plan: Plan) -> bool:
@@ -99,19 +103,22 @@ class Preview:
         self.sources[meta.source.kind, meta.source.id] += 1
         if (prefix := plan.target.prefix) is not None:
             self.paths.update(prefix.values(hit.kind, meta))
-        at = meta.observed_at
+        # A plain datetime: comparing a Timestamp takes as long as all the rest.
+        at = None if meta.observed_at is None else meta.observed_at.as_datetime()
         self.months[None if at is None else _month(at, self.zone)] += 1
         if at is not None:
-            self.oldest = hit if self.oldest is None or at < _seen(self.oldest) else self.oldest
-            self.newest = hit if self.newest is None or at > _seen(self.newest) else self.newest
+            if self._first is None or at < self._first:
+                self.oldest, self._first = hit, at
+            if self._last is None or at > self._last:
+                self.newest, self._last = hit, at
         self._keep(hit)
         return True
 
     def _keep(self, hit: Hit) -> None:
-        """Every item found has the same chance to be among those kept."""
+        """After the first ones every item found has the same chance to be among those kept."""
         if len(self._kept) < TEXTS:
             self._kept.append(hit)
-        elif (at := self._chance.randrange(self.total)) < TEXTS:
+        elif (at := self._chance.randrange(_FIRST, self.total)) < TEXTS:
             self._kept[at] = hit
 
 
@@ -205,11 +212,6 @@ async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncGenerator[lis
             )
             raise EngineFailure(f"the engine {why} after {len(ids)} items, so that they cannot be counted to the end")
         seen.add(cursor)
-
-
-def _seen(hit: Hit) -> datetime:
-    assert hit.meta.observed_at is not None
-    return hit.meta.observed_at
 
 
 def _month(at: datetime, zone: tzinfo) -> str:

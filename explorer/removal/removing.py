@@ -57,6 +57,8 @@ class Removal:
         self.way_back: WayBack | None = None
         self.keeps_texts = keeps_texts
         """Whether the receipt also holds what the items say."""
+        self._exported: Preview | None = None
+        """What the way back holds."""
         self._journal = journal
         self._zone = zone
         self._sleep = sleep
@@ -73,14 +75,16 @@ class Removal:
         self.preview = None
         async for found in count(self.engine, self.plan, self._zone):
             if found.is_whole:
-                self.preview = found
+                self._show(found)
             yield found
 
     async def export_first(self, path: Path, *, overwrite: bool = False) -> AsyncGenerator[Export, None]:
         """Write what would go to `path`, read it back and count it; the last step sets `way_back`."""
-        async for step in export_first(self.engine, self._whole_preview(), path, overwrite=overwrite):
+        preview = self._whole_preview()
+        async for step in export_first(self.engine, preview, path, overwrite=overwrite):
             if step.done is not None:
                 self.way_back = step.done
+                self._exported = preview
             yield step
 
     async def run(self, answers: Answers) -> AsyncGenerator[Step, None]:
@@ -99,7 +103,7 @@ class Removal:
         async with contextlib.aclosing(self._counted_again()) as counting:
             async for now in counting:
                 yield Step(Phase.COUNTING, now.total, before.total)
-        self.preview = now
+        self._show(now)
         difference = moved(before, now)
         if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
@@ -236,6 +240,11 @@ class Removal:
         else:
             outcome.failed |= dict.fromkeys(left, outcome.stopped or "")
         outcome.unanswered = []
+
+    def _show(self, preview: Preview) -> None:
+        self.preview = preview
+        if self._exported is not None and moved(self._exported, preview):
+            self.way_back = self._exported = None  # the file holds something else than what would go now
 
     def _whole_preview(self) -> Preview:
         if self.preview is None:

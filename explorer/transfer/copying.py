@@ -23,11 +23,8 @@ BETWEEN = {CopyForm.TEXT: "\n\n", CopyForm.MARKDOWN: "\n\n---\n\n", CopyForm.JSO
 async def copied(engine: MemoryEngine, hits: Sequence[Hit], form: CopyForm, reach: Reach | None = None) -> list[str]:
     """One text per item, in order; their texts are read in full first, since a listing may hold only their starts.
 
-    An item that was removed meanwhile is left out, but for its id, for which nothing is read. Raises Unsupported for
-    JSON where the engine does not export.
+    An item that was removed meanwhile is left out. Raises Unsupported for JSON where the engine does not export.
     """
-    if form is CopyForm.ID:
-        return [hit.id for hit in hits]
     ids = [hit.id for hit in hits]
     batches = [ids[start : start + MAX_GET_IDS] for start in range(0, len(ids), MAX_GET_IDS)]
     if form is CopyForm.JSON:
@@ -39,6 +36,8 @@ async def copied(engine: MemoryEngine, hits: Sequence[Hit], form: CopyForm, reac
     for batch in batches:
         whole.update((hit.id, hit) for hit in await engine.get(GetRequest(ids=batch, reach=reach)))
     found = [whole[id] for id in ids if id in whole]
+    if form is CopyForm.ID:
+        return [hit.id for hit in found]
     return [hit.text if form is CopyForm.TEXT else markdown(hit) for hit in found]
 
 

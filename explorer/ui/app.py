@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,6 +39,7 @@ from explorer.engines import ConnectionStore, KeyStore
 from explorer.i18n import LANGUAGES, language_for, tr, use_language
 from explorer.options import Options
 from explorer.sample import sample_path
+from explorer.text import shown
 from explorer.ui.garbage import GarbageCollector
 from explorer.ui.main_window import open_settings
 from explorer.ui.program import Program
@@ -90,20 +91,15 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
         windows = Windows(settings, store, KeyStore(), sample)
         _catch_uncaught(windows)
         program = windows.open()
-        window = program.window
         signals.received.connect(windows.ended.set)
         try:
             if options.shot is not None:
                 return await _draw(program, options)
-            window.restore_layout()
-            if options.size is not None:
-                window.resize(*options.size)
-            window.show()
-            program.jobs.start("open", program.start(options), lambda _: None)
+            windows.start(program, options)
             await windows.ended.wait()
             return 0
         finally:
-            _end_at_latest(_END_LIMIT_S)
+            _end_at_latest(_END_LIMIT_S, lambda: windows.waited_for)
             await windows.aclose()
 
 
@@ -121,11 +117,15 @@ def _speak(app: QApplication, wanted: object) -> None:
         app.installTranslator(words)
 
 
-def _end_at_latest(limit_s: float) -> None:
-    """End the process in this time even if an engine never answers; its threads would hold the process for ever."""
+def _end_at_latest(limit_s: float, waited_for: Callable[[], list[str]]) -> None:
+    """End the process in this time even if an engine never answers; its threads would hold the process for ever.
+
+    `waited_for` names what has not ended then; it is asked in another thread.
+    """
 
     def end() -> None:
-        log.warning("something did not end within %g s and was left behind", limit_s)
+        names = ", ".join(shown(name, 60) for name in waited_for() if name) or "something"
+        log.warning("%s did not end within %g s and was left behind", names, limit_s)
         os._exit(0)
 
     timer = threading.Timer(limit_s, end)

@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from explorer.contract import (
+    ExplorePage,
     Facet,
     InvalidRequest,
     MemoryEngine,
@@ -353,10 +354,18 @@ class FacetPanel(QWidget):
     @property
     def counted_items(self) -> tuple[int, bool]:
         """How many items the facets have counted under this filter, and whether there are more."""
-        sections = [self.model.section(facet) for facet in self.model.facets]
-        pages = [one.page for one in sections if one.page is not None and not (one.is_old or one.is_of_other)]
+        pages = self._counted_pages()
         cut = [page.total for page in pages if page.truncated]
         return max(cut or [page.total for page in pages], default=0), bool(cut)
+
+    @property
+    def has_counted(self) -> bool:
+        """Whether anything was counted under this filter."""
+        return bool(self._counted_pages())
+
+    def _counted_pages(self) -> list[ExplorePage]:
+        sections = [self.model.section(facet) for facet in self.model.facets]
+        return [one.page for one in sections if one.page is not None and not (one.is_old or one.is_of_other)]
 
     def cancel_counting(self) -> None:
         """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""

@@ -39,7 +39,7 @@ _COPIED = {
     CopyForm.ID: mark("Copied {items} as id"),
 }
 
-Batches = Callable[[], AsyncGenerator[list[Hit], None]]
+Batches = AsyncGenerator[list[Hit], None]
 """The selected items in order, some at a time."""
 
 
@@ -91,7 +91,7 @@ class Copies(QObject):
         """The copies, and of how many items they were to be."""
         texts: list[str] = []
         size = asked = 0
-        async with contextlib.aclosing(batches()) as steps:
+        async with contextlib.aclosing(batches) as steps:
             async for hits in steps:
                 end_if_cancelled()
                 fresh = await copied(engine, hits, form, reach)
@@ -133,7 +133,7 @@ class Copies(QObject):
     async def _write(self, engine: MemoryEngine, reach: Reach | None, batches: Batches, total: int) -> Path:
         texts: list[str] = []
         first: Hit | None = None
-        async with contextlib.aclosing(batches()) as steps:
+        async with contextlib.aclosing(batches) as steps:
             async for hits in steps:
                 first = first or hits[0]
                 end_if_cancelled()

@@ -36,6 +36,7 @@ from explorer.contract import (
     ListRequest,
     MemoryEngine,
     MetaFilter,
+    Reach,
     Span,
     SpanRequest,
     Unauthorized,
@@ -395,6 +396,10 @@ class ItemList(QWidget):
         self._show_nothing_open()
         self.item_selected.emit(None)
         self._tell_whether_current_left()
+
+    def set_name(self, name: str) -> None:
+        """The memory is called that from now on."""
+        self._name = name
 
     def show_filter(
         self,
@@ -1497,7 +1502,7 @@ class ItemList(QWidget):
         is_long = count.n > MAX_GET_IDS
         self._on_copies_said(tr("Copying") if is_long else "", is_long)
         total = None if count.is_least else count.n
-        self.copies.copy(self._engine, self._shown_ask.filter.reach, self.selected_batches, total, form)
+        self.copies.copy(self._engine, self.selected_reach, self.selected_batches(), total, form)
 
     def _on_copies_said(self, words: str, can_cancel: bool = False) -> None:
         self.copied_label.say(words)
@@ -1512,44 +1517,53 @@ class ItemList(QWidget):
                 tr("More than {n} items cannot be pulled out; export them to a file.", n=number(MAX_DRAGGED))
             )
             return
-        self.copies.drag(self._engine, self._shown_ask.filter.reach, self.selected_batches, self.selected_count.n)
+        self.copies.drag(self._engine, self.selected_reach, self.selected_batches(), self.selected_count.n)
 
-    async def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
-        """The selected items in the order of the rows, some at a time, those that are not held too."""
-        engine, ask, listing = self._engine, self._shown_ask, self.model.listing
+    @property
+    def selected_reach(self) -> Reach | None:
+        """The reach under which the rows were read, and so the selected items can be: another may be chosen by now."""
+        return self._shown_ask.filter.reach if self._shown_ask is not None else None
+
+    def selected_batches(self) -> AsyncGenerator[list[Hit], None]:
+        """The items that are selected now, in the order of the rows, some at a time, those that are not held too."""
+        engine, ask, listing, order = self._engine, self._shown_ask, self.model.listing, self._shown_order
         assert engine is not None
         assert ask is not None
-        is_all, order = self._is_all_selected and listing is None, self._shown_order
-        held = self.model.held_rows()
-        cursor = self.model.cursor
-        for part in self._selected_rows():
-            for start in range(part.start, part.stop, MAX_GET_IDS):
-                rows = range(start, min(part.stop, start + MAX_GET_IDS))
-                if listing is None or all(row in held for row in rows):
-                    hits = [held[row] for row in rows if row in held]
-                else:
-                    span = await engine.list_span(
-                        SpanRequest(filter=ask.filter, order=order, offset=start, limit=len(rows), listing=listing)
-                    )
-                    if span.listing != listing:
-                        raise Unavailable(tr("the list was read long ago; refresh it and select again"))
-                    hits = [hit for hit in span.items if hit is not None]
-                if hits:
-                    yield hits
-        seen = {hit.id for hit in held.values()}
-        cursors: set[str] = set()
-        idle_pages = 0
-        while is_all and cursor is not None:
-            if cursor in cursors or idle_pages >= MAX_EMPTY_PAGES:
-                raise EngineFailure(tr("it never came to the end of its list, so that not all could be read"))
-            cursors.add(cursor)
-            page = await engine.list_preview(ListRequest(filter=ask.filter, limit=LIST_PAGE, cursor=cursor))
-            fresh = [hit for hit in page.items if hit.id not in seen]
-            seen.update(hit.id for hit in fresh)
-            idle_pages = 0 if fresh else idle_pages + 1
-            if fresh:
-                yield fresh
-            cursor = page.next_cursor
+        parts, held = self._selected_rows(), self.model.held_rows()
+        rest = self.model.cursor if self._is_all_selected and listing is None else None
+
+        async def batches() -> AsyncGenerator[list[Hit], None]:
+            for part in parts:
+                for start in range(part.start, part.stop, MAX_GET_IDS):
+                    rows = range(start, min(part.stop, start + MAX_GET_IDS))
+                    if listing is None or all(row in held for row in rows):
+                        hits = [held[row] for row in rows if row in held]
+                    else:
+                        span = await engine.list_span(
+                            SpanRequest(filter=ask.filter, order=order, offset=start, limit=len(rows), listing=listing)
+                        )
+                        if span.listing != listing:
+                            raise Unavailable(tr("the list was read long ago; refresh it and select again"))
+                        hits = [hit for hit in span.items if hit is not None]
+                    if hits:
+                        yield hits
+            cursor = rest
+            seen = {hit.id for hit in held.values()}
+            cursors: set[str] = set()
+            idle_pages = 0
+            while cursor is not None:
+                if cursor in cursors or idle_pages >= MAX_EMPTY_PAGES:
+                    raise EngineFailure(tr("it never came to the end of its list, so that not all could be read"))
+                cursors.add(cursor)
+                page = await engine.list_preview(ListRequest(filter=ask.filter, limit=LIST_PAGE, cursor=cursor))
+                fresh = [hit for hit in page.items if hit.id not in seen]
+                seen.update(hit.id for hit in fresh)
+                idle_pages = 0 if fresh else idle_pages + 1
+                if fresh:
+                    yield fresh
+                cursor = page.next_cursor
+
+        return batches()
 
     def _on_view_menu_requested(self, at: QPoint) -> None:
         if not self.view.indexAt(at).isValid() and self.selected_count == NONE:

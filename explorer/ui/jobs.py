@@ -87,11 +87,14 @@ class Jobs(QObject):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
+    async def settle(self) -> None:
+        """Wait until every lane has really ended."""
+        await asyncio.gather(*self._lanes.values(), return_exceptions=True)
+
     async def aclose(self) -> None:
         """Cancel every lane and wait until each has really ended."""
-        tasks = list(self._lanes.values())
         self.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.settle()
 
     async def _run(self, lane: str, work: Coroutine[Any, Any, T], done: Callable[[T], None]) -> Exception | None:
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -65,6 +65,7 @@ from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
 from explorer.ui.removal_actions import RemovalActions
+from explorer.ui.seals import sealed, unsealed
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
@@ -81,6 +82,7 @@ _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
 _LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
@@ -99,6 +101,7 @@ class MainWindow(QMainWindow):
     """Browses one engine at a time. It runs no query itself: each panel asks for what it shows."""
 
     connection_chosen = Signal(str)  # a key of the picker
+    connection_renamed = Signal(str, str)  # the name before, and the one after
     read_only_wanted = Signal(bool)
     import_wanted = Signal()
     export_wanted = Signal()
@@ -581,7 +584,7 @@ class MainWindow(QMainWindow):
         same memory, so that view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known
         among the others, and by which its saved views are found.
         """
-        self._engine, self._name, self._health = engine, name, None
+        self._engine, self._health = engine, None
         self.is_read_only = self.items.is_read_only = is_read_only
         self.error_banner.clear()
         self.read_label.clear()
@@ -597,12 +600,18 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
         self._allow_actions()
-        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
-        self._show_health()
+        self.show_name(name)
         self._show_view()
         self._ask_health()
         self._health_timer.start()
         self.items.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_name(self, name: str) -> None:
+        """Call what is open by another name."""
+        self._name = name
+        self.items.set_name(name)
+        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
+        self._show_health()
 
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
@@ -849,8 +858,8 @@ class MainWindow(QMainWindow):
             self.facets.restore(saved.facets)
         if saved.items:
             self.items.restore(saved.items)
-        layout = QByteArray.fromBase64(saved.layout.encode("ascii", "replace"))
-        if not layout.isEmpty() and self.restoreState(layout, self._layout_version):
+        layout = unsealed(saved.layout)
+        if layout is not None and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
         if self.trail.go(saved.view, is_typed=False):
@@ -863,7 +872,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
-            layout=self.saveState(self._layout_version).toBase64().toStdString(),
+            layout=sealed(self.saveState(self._layout_version)),
             facets=self.facets.state(),
             items=self.items.arrangement(),
         )
@@ -1002,10 +1011,15 @@ class MainWindow(QMainWindow):
 
     # Layout and end
 
-    def restore_layout(self) -> None:
-        """Put the window as it was left; the first time, as the design has it."""
-        geometry = self._settings.value("geometry") if self._settings is not None else None
-        state = self._settings.value("state") if self._settings is not None else None
+    def layout_now(self) -> dict[str, str]:
+        """Where the window is and how its docks lie, to be put back by `restore_layout`."""
+        return {"geometry": sealed(self.saveGeometry()), "state": sealed(self.saveState(self._layout_version))}
+
+    def restore_layout(self, kept: Mapping[str, object] | None = None) -> None:
+        """Put the window as `kept`, else as one was left last; the first time, as the design has it."""
+        if kept is None:
+            kept = {key: self._settings.value(key) for key in _LAYOUT} if self._settings is not None else {}
+        geometry, state = (unsealed(kept.get(key)) for key in _LAYOUT)
         facets = self._settings.value("facets") if self._settings is not None else None
         if isinstance(facets, str):
             self.facets.restore(facets)
@@ -1015,8 +1029,8 @@ class MainWindow(QMainWindow):
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
-        if isinstance(geometry, QByteArray) and self.restoreGeometry(geometry) and self._is_on_a_screen():
-            if isinstance(state, QByteArray) and self.restoreState(state, self._layout_version):
+        if geometry is not None and self.restoreGeometry(geometry) and self._is_on_a_screen():
+            if state is not None and self.restoreState(state, self._layout_version):
                 self._has_own_layout = True
                 return
         else:
@@ -1096,8 +1110,8 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Remember the layout and go from the screen: what still runs ends unseen."""
         if self._settings is not None and self.isVisible():
-            self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(self._layout_version))
+            for key, value in self.layout_now().items():
+                self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
             self._settings.setValue("searches", self.search_box.recent_state())

@@ -299,6 +299,11 @@ class NamespacePanel(QWidget):
         """Every node that is known, from top to bottom."""
         return self.model.names()
 
+    @property
+    def has_counted(self) -> bool:
+        """Whether anything was counted under this filter."""
+        return self._answered == _without_reach(self._filter)
+
     def set_engine(self, engine: MemoryEngine | None) -> None:
         """Show the nodes of another engine; with None only the root."""
         self.jobs.cancel()
@@ -346,7 +351,7 @@ class NamespacePanel(QWidget):
         """Stop counting; the numbers that are there stay, marked stale where they are of another filter."""
         self.jobs.stop()
         self.scan = Scan()
-        if self._answered != _without_reach(self._filter):
+        if not self.has_counted:
             self.model.set_stale()
         again = self.count_all if self.counted_items[1] else self.refresh
         self.banner.show_note(tr("Counting stopped."), tr("Count again"), again)

@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from explorer import text
-from explorer.contract import EngineHealth, MemoryEngine, TinyMemoryError
+from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
     EngineCredential,
@@ -88,13 +88,27 @@ class Program:
         window.open_action.triggered.connect(self._on_open_action_triggered)
         window.connections_action.triggered.connect(self._on_connections_action_triggered)
         window.read_only_wanted.connect(self._on_window_read_only_wanted)
+        window.connection_renamed.connect(self.follow_rename)
         window.close_wanted.connect(self._on_window_close_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
 
+    @property
+    def name(self) -> str:
+        """What is open in the window, by name."""
+        return self._opened.name if self._opened is not None else ""
+
+    @property
+    def key(self) -> str:
+        """What is open in the window, as the picker has it."""
+        return self._opened.key if self._opened is not None else ""
+
     # Opening
 
-    async def start(self, options: Options) -> None:
-        """Open what the command line names, else what was open last, else the sample."""
+    async def start(self, options: Options, key: str = "", *, is_first: bool = True) -> None:
+        """Open what the command line names, else what has that key, else what was open last, else the sample.
+
+        `is_first`: among the windows that are opened together; what concerns all of them is said in it.
+        """
         await asyncio.to_thread(list_engines)  # imports them all, which takes a moment
         await self._load_saved()
         self._show_choices()  # there is a way on even where nothing can be opened
@@ -102,6 +116,8 @@ class Program:
             await self.open_file(options.open_path, is_read_only=options.is_read_only)
         elif options.connection is not None:
             await self.open_saved(options.connection, is_read_only=options.is_read_only)
+        elif key:
+            await self._open_again(key, is_read_only=options.is_read_only)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
@@ -109,20 +125,29 @@ class Program:
         if options.filter is not None and self.window.engine is not None:
             self.window.go_to_filter(options.filter)
         self._say_notices()
-        if options.shot is None:  # a picture is of the memory alone
+        if is_first and options.shot is None:  # a picture is of the memory alone
             await self._say_interrupted()
 
     async def _open_last(self, *, is_read_only: bool) -> None:
         """Open what was open last; the sample where that is not possible any more."""
         last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
         try:
-            await self.open_saved(last.name, is_read_only=is_read_only)
+            await self._open_again(f"{_SAVED_KEY}{last.name}", is_read_only=is_read_only)
         except TinyMemoryError as error:
             await self.open_sample(is_read_only=is_read_only)
             self.window.show_exception(error)
         else:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample(is_read_only=is_read_only)
+
+    async def _open_again(self, key: str, *, is_read_only: bool) -> None:
+        """Open what was open when the program ended. Raises ConfigError for a file that is not there any more: an empty
+        one in its place would look as if all had been forgotten."""
+        paths = {f"{_SAVED_KEY}{saved.name}": saved.settings.path for saved in self._saved}
+        path = key.removeprefix(_FILE_KEY) if key.startswith(_FILE_KEY) else paths.get(key)
+        if path is not None and not await asyncio.to_thread(os.path.exists, path):
+            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
+        await self._open_key(key, is_read_only=is_read_only)
 
     async def open_like(self, other: Program) -> None:
         """Open what another window shows, and show the same of it; a key that was given there is not asked again."""
@@ -292,7 +317,7 @@ class Program:
         first = found[0]
         if window.error_banner.sentence:
             window.show_journal(first.path)
-        elif len(found) > 1 or window.is_read_only:
+        elif len(found) > 1 or window.is_read_only or first.connection != self.name:
             n = len(found)
             said = tr_n(
                 "A removal or a move was interrupted; the journal has it.",
@@ -330,12 +355,16 @@ class Program:
             self._on_open_action_triggered()
         elif key == MANAGE:
             self._on_connections_action_triggered()
-        elif key == _SAMPLE_KEY:
-            self.jobs.start("open", self.open_sample(), lambda _: None)
+        else:
+            self.jobs.start("open", self._open_key(key), lambda _: None)
+
+    async def _open_key(self, key: str, *, is_read_only: bool = False) -> None:
+        if key == _SAMPLE_KEY:
+            await self.open_sample(is_read_only=is_read_only)
         elif key.startswith(_SAVED_KEY):
-            self.jobs.start("open", self.open_saved(key.removeprefix(_SAVED_KEY)), lambda _: None)
+            await self.open_saved(key.removeprefix(_SAVED_KEY), is_read_only=is_read_only)
         elif key.startswith(_FILE_KEY):
-            self.jobs.start("open", self.open_file(Path(key.removeprefix(_FILE_KEY))), lambda _: None)
+            await self.open_file(Path(key.removeprefix(_FILE_KEY)), is_read_only=is_read_only)
 
     def _on_open_action_triggered(self) -> None:
         self.jobs.start("open", self._choose_file(), lambda _: None)
@@ -376,6 +405,7 @@ class Program:
         await self._load_saved()
         current = self._opened.key.removeprefix(_SAVED_KEY) if self._opened is not None else ""
         dialog = ConnectDialog(self.store, self.keys, self._saved, list_engines(), current, self.window)
+        dialog.renamed.connect(self.window.connection_renamed)
         self.window.job_list.watch(dialog.jobs, reads.of_connections(dialog))
         try:
             is_open_wanted = await ask(dialog)
@@ -386,6 +416,16 @@ class Program:
         if is_open_wanted:
             await self.open_saved(dialog.chosen_name)
         self._say_notices()
+
+    def follow_rename(self, old: str, new: str) -> None:
+        """A saved connection has another name now: what is kept for it, and what is open of it, goes on under that."""
+        before, after = f"{_SAVED_KEY}{old}", f"{_SAVED_KEY}{new}"
+        self.window.views.move(before, after)
+        self._saved = [one.model_copy(update={"name": new}) if one.name == old else one for one in self._saved]
+        if self._opened is not None and self._opened.key == before:
+            self._opened = replace(self._opened, key=after, name=new)
+            self.window.show_name(new)
+        self._show_choices()
 
     def _on_window_read_only_wanted(self, is_read_only: bool) -> None:
         if self._opened is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from explorer.i18n import tr, tr_n
 from explorer.text import counted, number
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from explorer.ui.palette import Palette
 
 Reads = Mapping[str, Read | None]
+
+
+class Counting(Protocol):
+    """What a panel tells of its count under the filter that is shown."""
+
+    @property
+    def has_counted(self) -> bool: ...
+
+    @property
+    def counted_items(self) -> tuple[int, bool]: ...
 
 
 def watch(window: MainWindow) -> None:
@@ -62,7 +72,7 @@ def of_namespaces(window: MainWindow) -> Reads:
         return "" if is_running else counted(len(panel.names()), "node"), None
 
     def items() -> Progress:
-        return _scanned(window, *panel.counted_items)
+        return _scanned(window, panel)
 
     return {
         "counts": Read(tr("Counting the nodes"), panel.cancel_counting, nodes),
@@ -80,7 +90,7 @@ def of_facets(window: MainWindow) -> Reads:
         return said, done / total if done else None
 
     def items() -> Progress:
-        return _scanned(window, *panel.counted_items)
+        return _scanned(window, panel)
 
     return {
         "counts": Read(tr("Counting the facets"), panel.cancel_counting, facets),
@@ -103,7 +113,7 @@ def of_timeline(window: MainWindow) -> Reads:
         return "" if is_running else counted(view.counted_items[0], "item", view.counted_items[1]), None
 
     def items() -> Progress:
-        return _scanned(window, *view.counted_items)
+        return _scanned(window, view)
 
     return {
         "histogram": Read(tr("Counting over time"), view.cancel_counting, once),
@@ -173,8 +183,11 @@ def of_connections(dialog: ConnectDialog) -> Reads:
     }
 
 
-def _scanned(window: MainWindow, n: int, is_least: bool) -> Progress:
+def _scanned(window: MainWindow, panel: Counting) -> Progress:
     """Items that were counted so far, and their share of those in the list, where these are the same and known."""
+    if not panel.has_counted:
+        return tr("Nothing counted so far"), None
+    n, is_least = panel.counted_items
     filter = window.trail.current.filter
     total = window.items.known_total(filter) if filter.is_empty() else None
     return counted(n, "item", is_least), n / total if is_least and total and n < total else None

@@ -31,7 +31,7 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.i18n import mark, tr
-from explorer.text import at_least, counted, from_to, listed, named, number, tip, utc, when_full
+from explorer.text import at_least, counted, from_to, isolate, listed, named, number, tip, utc, when_full
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.conditions import conditions
@@ -124,6 +124,12 @@ class TimelineView(QWidget):
         self.count_all_button.setObjectName("timelineCountAllButton")
         self.count_all_button.setProperty("kind", "link")
         self.count_all_button.hide()
+        self.earlier_button, self.later_button = QPushButton(self), QPushButton(self)
+        self.earlier_button.setObjectName("timelineEarlierButton")
+        self.later_button.setObjectName("timelineLaterButton")
+        for button in (self.earlier_button, self.later_button):
+            button.setProperty("kind", "link")
+            button.hide()
         self.count_all_action = panel_action(self, tr("Time line"), tr("Count further"))
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
@@ -134,6 +140,8 @@ class TimelineView(QWidget):
         self._settle.timeout.connect(self._commit_keys)
         self._bars.valueChanged.connect(lambda: self.update(self._on_screen(self._plot)))
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
+        self.earlier_button.clicked.connect(lambda: self._want(self._beside()[0]))
+        self.later_button.clicked.connect(lambda: self._want(self._beside()[1]))
         self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
         self.jobs.failed.connect(self._on_jobs_failed)
         theme().changed.connect(self._on_theme_changed)
@@ -179,17 +187,18 @@ class TimelineView(QWidget):
     def counted_items(self) -> tuple[int, bool]:
         """How many items were counted under this filter, and whether there are more."""
         histogram = self._histogram
-        return (histogram.total, histogram.truncated) if histogram is not None and self._is_answered else (0, True)
+        return (histogram.total, histogram.truncated) if histogram is not None and self.has_counted else (0, True)
 
     @property
-    def _is_answered(self) -> bool:
+    def has_counted(self) -> bool:
+        """Whether anything was counted under this filter."""
         return self._answered == _without_range(self._filter)
 
     def cancel_counting(self) -> None:
         """Stop counting; what was counted so far stays, marked stale where it is of another filter."""
         self.jobs.stop()
         self.scan.begin()
-        if not self._is_answered or self._is_stale:
+        if not self.has_counted or self._is_stale:
             self._error, self._is_stale, self._can_retry = tr(STOPPED), True, True
         self._show_state(is_counted=True)
 
@@ -337,7 +346,7 @@ class TimelineView(QWidget):
     def _show_state(self, is_counted: bool = False) -> None:
         """Bring everything beside the drawing up to date; `is_counted`: no answer is awaited any more."""
         histogram, scale = self._histogram, self._scale
-        is_empty = histogram is not None and not histogram.total and self._is_answered
+        is_empty = histogram is not None and not histogram.total and self.has_counted
         is_empty = is_empty and _without_range(self._filter).is_empty()
         self.setVisible(self._engine is not None and not (is_empty and not self._error))
         can_choose = scale is not None
@@ -353,18 +362,23 @@ class TimelineView(QWidget):
         is_awaited = self.jobs.is_busy and not is_counted
         why_not = self._error or (tr("Counting over time") if is_awaited else tr("Everything is counted"))
         allow(self.count_all_action, why_not if self.count_all_button.isHidden() else "")
-        self._place_button()
+        self._show_beside()
+        self._place_buttons()
         self._describe()
         self.update()
 
     def _describe(self) -> None:
         self._said = self.words
         said = [self._said, tr("times in {zone}", zone=zone_words(self._zone))]
-        if self._histogram is not None and self._scale is not None:
-            said.append(tr("{items} with a date", items=self._count_words(sum(self._scale.counts))))
-            if self._histogram.undated:
+        histogram = self._histogram
+        if histogram is not None and self._scale is not None:
+            said.append(tr("{items} with a date", items=self._count_words(histogram.total - histogram.undated)))
+            said += [
+                button.accessibleName() for button in (self.earlier_button, self.later_button) if not button.isHidden()
+            ]
+            if histogram.undated:
                 # Translators: without a date, after how many items have one.
-                said.append(tr("{items} without", items=self._count_words(self._histogram.undated)))
+                said.append(tr("{items} without", items=self._count_words(histogram.undated)))
         self.setAccessibleDescription(listed(said))
 
     # Choosing
@@ -376,9 +390,40 @@ class TimelineView(QWidget):
         after, before = (scale.moments[round(place)] for place in chosen)
         return self._filter.model_copy(update={"observed_after": after, "observed_before": before})
 
+    def _beside(self) -> tuple[MetaFilter, MetaFilter]:
+        """The filter with all time before the bars, and with all after them."""
+        assert self._scale is not None
+        times = {"observed_after": None, "observed_before": None}
+        before = {**times, "observed_before": self._scale.moments[0]}
+        after = {**times, "observed_after": self._scale.moments[-1]}
+        return self._filter.model_copy(update=before), self._filter.model_copy(update=after)
+
+    def _show_beside(self) -> None:
+        """Name the few items that lie far from the bars, before them and after, each as the way to those."""
+        histogram = self._histogram
+        beside = (histogram.earlier, histogram.later) if histogram is not None and not self._error else (0, 0)
+        buttons = (self.earlier_button, self.later_button)
+        for place, (button, count) in enumerate(zip(buttons, beside, strict=True)):
+            button.setVisible(bool(count))
+            if count and histogram is not None:
+                filter = self._beside()[place]
+                n = at_least(count) if histogram.truncated else number(count)
+                # Translators: how many items are before a day, or from a day on: "1 before 3 Jan 2025".
+                words = tr("{n} {time}", n=n, time=_range_words(filter, self._zone))
+                button.setText(isolate(words))
+                button.setAccessibleName(words)
+                button.setToolTip(
+                    tip(
+                        tr("{items} far from all others in time. Press to see them.", items=self._count_words(count))
+                        + f"\n{_times(filter, self._zone)}"
+                    )
+                )
+
     def _choose(self, chosen: tuple[float, float] | None) -> None:
         """Ask for the filter with another range; None for all of time."""
-        wanted = _without_range(self._filter) if chosen is None else self._filter_of(chosen)
+        self._want(_without_range(self._filter) if chosen is None else self._filter_of(chosen))
+
+    def _want(self, wanted: MetaFilter) -> None:
         self._let_go()
         if wanted != self._filter:
             self.filter_wanted.emit(wanted)
@@ -661,19 +706,35 @@ class TimelineView(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._measure()
-        self._place_button()
+        self._place_buttons()
 
-    def _place_button(self) -> None:
-        size = self.count_all_button.sizeHint()
-        height = min(size.height(), self._plot.top())
-        self.count_all_button.setGeometry(
-            self._on_screen(QRect(self.width() - SIDE - size.width(), 0, size.width(), height))
-        )
+    @property
+    def _buttons(self) -> list[QPushButton]:
+        """Those that are there, from the right: what stands above the bars ends before them."""
+        return [
+            button
+            for button in (self.count_all_button, self.later_button, self.earlier_button)
+            if not button.isHidden()
+        ]
+
+    def _place_buttons(self) -> None:
+        right = self._right_above()
+        for button in self._buttons:
+            size = button.sizeHint()
+            height = min(size.height(), self._plot.top())
+            button.setGeometry(self._on_screen(QRect(right - size.width(), 0, size.width(), height)))
+            right -= size.width() + GAP
+
+    def _right_above(self) -> int:
+        """Where the room above the bars ends."""
+        if self._has_undated and self.count_all_button.isHidden():
+            return self._undated_area().left() - GAP
+        return self.width() - SIDE
 
     def _on_theme_changed(self) -> None:
         self.updateGeometry()
         self._measure()
-        self._place_button()
+        self._place_buttons()
         self.update()
 
     def _heights(self) -> dict[date | None, float]:
@@ -778,11 +839,7 @@ class TimelineView(QWidget):
     def _paint_words(self, painter: QPainter) -> None:
         words, plot = self._said, self._plot
         width = text_width(words, "small") + 1
-        right = self.width() - SIDE
-        if self.count_all_button.isVisible():
-            right -= self.count_all_button.width() + GAP
-        elif self._has_undated:
-            right = self._undated_area().left() - GAP
+        right = self._right_above() - sum(button.width() + GAP for button in self._buttons)
         chosen = self.range
         left = plot.left() if chosen is None else self._x(chosen[0]) + GAP
         left = max(plot.left(), min(left, right - width))

@@ -16,7 +16,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError
+from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter, Reach, TinyMemoryError
 from explorer.i18n import tr, tr_n
 from explorer.transfer import (
     BadLine,
@@ -30,6 +30,7 @@ from explorer.transfer import (
 )
 from explorer.ui import news
 from explorer.ui.ask import ask, confirm
+from explorer.ui.item_questions import Count
 from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -96,7 +97,9 @@ class Transfers:
         if filter is not None:
             self._start_export(engine, filter)
         else:
-            self._start(lambda lane: self._export_selected(lane, engine))
+            items = self.window.items  # what is selected now, though it may be read later
+            batches, reach, count = items.selected_batches(), items.selected_reach, items.selected_count
+            self._start(lambda lane: self._export_selected(lane, engine, batches, reach, count))
 
     def _start_export(self, engine: MemoryEngine, filter: MetaFilter) -> None:
         # As far as the list knows by now. Counting them would be to read the memory once more, only for the bar.
@@ -203,16 +206,21 @@ class Transfers:
             export = partial(export_jsonl, engine, path, filter, overwrite=True)
             await self._write(lane, engine, path, export, total, left_out)
 
-    async def _export_selected(self, lane: str, engine: MemoryEngine) -> None:
-        reach = self.window.trail.current.filter.reach
-        selected = self.window.items.selected_count
-        ids: list[ItemId] = []  # before the question: what is selected now
+    async def _export_selected(
+        self,
+        lane: str,
+        engine: MemoryEngine,
+        batches: AsyncGenerator[list[Hit], None],
+        reach: Reach | None,
+        selected: Count,
+    ) -> None:
+        ids: list[ItemId] = []
 
         def found() -> Progress:
             return items_done(len(ids), None if selected.is_least else selected.n)
 
         with self._preparing(lane, found):
-            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+            async with contextlib.aclosing(batches):
                 async for hits in batches:
                     ids += [hit.id for hit in hits]
         path = await self._choose_target(
@@ -225,7 +233,8 @@ class Transfers:
         )
         if path is not None:
             export = partial(export_named, engine, path, ids, reach, overwrite=True)
-            await self._write(lane, engine, path, export, len(ids))
+            gone = 0 if selected.is_least else max(0, selected.n - len(ids))
+            await self._write(lane, engine, path, export, len(ids), gone=gone)
 
     async def _choose_target(self, title: str) -> Path | None:
         """A file to write, which may take the place of one that is there."""
@@ -253,14 +262,18 @@ class Transfers:
         export: Callable[[], AsyncGenerator[ExportProgress, None]],
         total: int | None,
         left_out: int = 0,
+        gone: int | None = None,
     ) -> None:
-        """Run `export`, which is to bring `total` items, None where that is not known."""
+        """Run `export`, which is to bring `total` items, None where that is not known.
+
+        `gone`: of items that were chosen one by one, how many were not found any more before.
+        """
         jobs = self.window.job_list
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
         self._unbegun.discard(lane)
         again = self._if_open(
-            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out))
+            engine, partial(self._start, lambda lane: self._write(lane, engine, path, export, total, left_out, gone))
         )
         incomplete: list[str] = []
         done = ExportProgress()
@@ -285,13 +298,22 @@ class Transfers:
                 left_out,
                 n=text.number(left_out),
             )
-        if incomplete:
+        missed = len(incomplete) + (gone or 0)
+        if missed and gone is not None:
+            said += " " + tr_n(
+                "{n} item no longer stored, or held only in part, and left out.",
+                "{n} items no longer stored, or held only in part, and left out.",
+                missed,
+                n=text.number(missed),
+            )
+        elif missed:
             said += " " + tr_n(
                 "{n} item held only in part and left out.",
                 "{n} items held only in part and left out.",
-                len(incomplete),
-                n=text.number(len(incomplete)),
+                missed,
+                n=text.number(missed),
             )
+        if missed:
             self.window.show_error(said, "\n".join(incomplete))
         else:
             self.window.error_banner.show_note(said, tr("Open folder"), partial(self._open_folder, path.parent))

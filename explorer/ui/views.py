@@ -68,11 +68,29 @@ class SavedViews(QObject):
 
     def open(self, key: str) -> None:
         """Show the views of the memory of that key; of none for ""."""
-        self._key = f"{_GROUP}/{hashlib.sha256(key.encode()).hexdigest()[:24]}" if key else ""
+        self._key = _place(key) if key else ""
         self._removed = None
         self._views, self._others = [], []
         self._read()
         self.changed.emit()
+
+    def move(self, old: str, new: str) -> None:
+        """The memory of the key `old` has the key `new` from now on: its views go there with it.
+
+        They stand before those that are there already; of two of one name the first is shown, and both are kept.
+        """
+        before, after = _place(old), _place(new)
+        if old == new:
+            return
+        kept = self._entries(before)
+        if kept and self._settings is not None:
+            self._settings.setValue(after, json.dumps([*kept, *self._entries(after)]))
+            self._settings.remove(before)
+        if self._key == before:
+            self._key = after
+        if self._key == after:
+            self._read()
+            self.changed.emit()
 
     def get(self, name: str) -> SavedView | None:
         return next((view for view in self._views if view.name == name), None)
@@ -124,14 +142,7 @@ class SavedViews(QObject):
         if self._settings is None or not self._key:
             return  # then they last as long as the window
         self._views, self._others = [], []
-        if self._settings.isWritable():  # not where it is read-only: what was set would be lost
-            self._settings.sync()
-        try:
-            entries = json.loads(str(self._settings.value(self._key, "[]")))
-        except (ValueError, RecursionError) as error:
-            log.warning("saved views that cannot be read: %s", error)
-            return
-        for entry in entries if isinstance(entries, list) else []:
+        for entry in self._entries(self._key):
             try:
                 view = SavedView.model_validate(entry)
             except (ValidationError, TypeError):
@@ -142,8 +153,26 @@ class SavedViews(QObject):
             else:
                 self._views.append(view)
 
+    def _entries(self, place: str) -> list[Any]:
+        """What the settings hold at a place, as far as it is a list."""
+        if self._settings is None:
+            return []
+        if self._settings.isWritable():  # not where it is read-only: what was set would be lost
+            self._settings.sync()
+        try:
+            entries = json.loads(str(self._settings.value(place, "[]")))
+        except (ValueError, RecursionError) as error:
+            log.warning("saved views that cannot be read: %s", error)
+            return []
+        return entries if isinstance(entries, list) else []
+
     def _write(self) -> None:
         if self._settings is not None and self._key:
             entries = [view.model_dump(mode="json") for view in self._views]
             self._settings.setValue(self._key, json.dumps([*entries, *self._others]))
         self.changed.emit()
+
+
+def _place(key: str) -> str:
+    """Where in the settings the views of a memory are: a name may hold anything."""
+    return f"{_GROUP}/{hashlib.sha256(key.encode()).hexdigest()[:24]}"

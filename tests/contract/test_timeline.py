@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -123,6 +124,63 @@ def test_chosen_unit_gives_at_most_so_many_bars(first: date, later: int) -> None
     unit = TimeUnit.spanning(first, last)
     days = [first + timedelta(days=day) for day in range((last - first).days + 1)]
     assert unit is TimeUnit.YEAR or len({unit.first_day(day) for day in days}) <= MAX_BARS
+
+
+def over(days: Mapping[date, int], unit: TimeUnit | None = None) -> Histogram:
+    return Histogram.of_days(HistogramRequest(unit=unit), days, undated=0, truncated=False)
+
+
+SPRING = {date(2026, 3, 1) + timedelta(days=day): 1 for day in range(90)}
+
+
+@pytest.mark.parametrize(
+    ("far", "beside"),
+    [
+        ({date(1969, 12, 31): 1}, (1, 0)),
+        ({date(9999, 12, 31): 1}, (0, 1)),
+        ({date(1, 1, 1): 1, date(9999, 12, 31): 1}, (1, 1)),
+        ({date(2020, 1, 1): 2}, (2, 0)),
+    ],
+)
+def test_a_few_items_far_from_all_others_do_not_stretch_the_bars(far: dict[date, int], beside: tuple[int, int]) -> None:
+    histogram = over({**SPRING, **far})
+    assert (histogram.unit, len(histogram.bars)) == (TimeUnit.DAY, 90)
+    assert (histogram.earlier, histogram.later) == beside
+    assert histogram.total == 90 + sum(far.values())
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        {date(1969, 12, 31): 3},  # that many are not a few
+        {date(2024, 5, 1): 1},  # by week they are seen well enough
+        {date(2021, 9, 5): 1},  # not so far: there are bars by month
+    ],
+)
+def test_others_are_among_the_bars(far: dict[date, int]) -> None:
+    days = {date(2026, 1, 1) + timedelta(days=day): 1 for day in range(90)}
+    histogram = over({**days, **far})
+    assert (histogram.earlier, histogram.later) == (0, 0)
+    assert sum(bar.count for bar in histogram.bars) == histogram.total == 90 + sum(far.values())
+
+
+def test_of_a_few_items_none_is_left_out_of_the_bars_nor_where_the_unit_is_given() -> None:
+    few = {date(2026, 1, day): 1 for day in range(1, 9)}
+    assert over({**few, date(1969, 1, 1): 1}).earlier == 0
+    assert over({**SPRING, date(1969, 1, 1): 1}, TimeUnit.YEAR).earlier == 0
+
+
+@given(
+    st.dictionaries(st.dates(), st.integers(1, 300), min_size=1, max_size=20),
+    st.dates(date(2000, 1, 1), date(2030, 1, 1)),
+)
+def test_every_item_is_in_a_bar_or_beside_them(days: dict[date, int], home: date) -> None:
+    days[home] = days.get(home, 0) + 1_000
+    histogram = over(days)
+    assert histogram.earlier + histogram.later + sum(bar.count for bar in histogram.bars) == sum(days.values())
+    first = min(day for day in days if begin_of(histogram.unit.first_day(day), UTC) >= histogram.bars[0].start)
+    assert histogram.earlier == sum(count for day, count in days.items() if day < histogram.unit.first_day(first))
+    assert histogram.earlier + histogram.later <= sum(days.values()) // 100
 
 
 @pytest.mark.parametrize(

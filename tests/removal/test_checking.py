@@ -10,8 +10,7 @@ from explorer.contract import (
     FetchMode,
     GetRequest,
     Hit,
-    ListRequest,
-    MetaFilter,
+    ListPage,
     Namespace,
     RecallAnswer,
     RecallRequest,
@@ -173,6 +172,17 @@ async def test_a_mode_that_is_declared_has_to_answer(journal: Journal) -> None:
     assert unclean(await forgotten(engine, TEAM, journal)) == [(Asked.FETCH, FetchMode.VECTOR)]
 
 
+async def test_a_question_that_nothing_is_there_to_ask_with_is_never_clean(journal: Journal) -> None:
+    engine, hit = await one()
+    blank = hit.model_copy(update={"text": " \n"})  # a preview may be only the start of its item
+    engine.listing = lambda req: ListPage(items=[blank] if len(engine) == 2 else [])
+    outcome = await forgotten(engine, TEAM, journal)
+    assert unclean(outcome) == [*((Asked.FETCH, mode) for mode in FetchMode), (Asked.RECALL, None)]
+    assert {check.error for check in outcome.checks if not check.is_clean} == {
+        "no text of what went was kept that could be asked with"
+    }
+
+
 async def test_sandboxed_items_are_asked_for_in_their_sandboxes(journal: Journal) -> None:
     nodes = ["team:acme", "service:mail", "service:mail/user:ann", "team:acme/service:bot"]
     engine = FakeEngine()
@@ -198,9 +208,7 @@ async def test_items_named_are_asked_for_by_what_their_own_metadata_says(journal
     )
     assert isinstance(engine, FakeEngine)
     ids = [hit.id for hit in await engine.get(GetRequest(ids=await ids_of(engine))) if hit.text in ("one", "two")]
-    (last,) = (
-        await engine.list(ListRequest(filter=Target.at(Namespace.parse("service:bot")).filter or MetaFilter(), limit=9))
-    ).items
+    (last,) = await held(engine, Target.at(Namespace.parse("service:bot")).filter)
     outcome = await forgotten(engine, Target.of_ids([*ids, last.id]), journal)
     assert (outcome.removed, outcome.is_clean) == (3, True)
     filters = [req.filter for req in engine.requests("list_preview")]

@@ -358,6 +358,19 @@ async def test_a21_a_sandbox_that_came_since_is_no_part_of_an_erase_unseen(journ
     assert len(engine) == 0
 
 
+async def test_a21_an_export_of_other_items_is_no_way_back(journal: Journal, tmp_path: Path) -> None:
+    engine = await acme(3)
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    async with contextlib.aclosing(removal.export_first(tmp_path / "before.jsonl")) as export:
+        assert [step async for step in export][-1].done is not None
+    await shown(removal)
+    assert removal.way_back is not None  # counted anew, and the same
+    await engine.store(learning("another", "team:acme"))
+    assert (await steps_of(removal))[-1].phase is Phase.MOVED
+    assert removal.way_back is None
+    assert named((await done(removal)).receipt, "begin")[0].get("way_back") is None
+
+
 # --- C1, C2, C3: cursors
 
 
@@ -620,6 +633,7 @@ async def test_a_stop_leaves_the_rest_and_asks_for_what_went(paused: bool, journ
     assert (outcome.removed, outcome.not_tried, outcome.stopped) == (100, ids[100:], "it was stopped here")
     assert all(check.is_clean for check in outcome.checks)
     assert check_of(outcome, Asked.GET).questions == 100
+    assert check_of(outcome, Asked.FETCH).questions >= 10  # some of the first are always kept to ask with
     assert not outcome.is_clean
     assert await ids_of(engine, TEAM.filter) == ids[100:]
 
@@ -764,7 +778,7 @@ async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journ
 
 
 async def test_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow(journal: Journal) -> None:
-    engine = Taking(await_s=[0.1, 0.1, 3.0, 1.0, 3.0, 0.1])
+    engine = Taking(await_s=[0.1, 0.1, 6.0, 2.0, 6.0, 0.1])
     await acme(1_300, engine)
     waits = engine.waits
     outcome = await forgotten(engine, TEAM, journal, waits)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMe
 from pytestqt.qtbot import QtBot
 
 from explorer import text
-from explorer.contract import EngineHealth, ItemKind, MetaFilter, dump_item
+from explorer.contract import EngineHealth, ForgetTarget, ItemKind, MetaFilter, Namespace, Reach, dump_item
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.engines.sqlite import SqliteEngine
 from explorer.options import Options
@@ -319,6 +319,33 @@ async def test_what_is_selected_can_be_exported(qtbot: QtBot, tmp_path: Path, un
         assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 3
 
 
+async def test_what_was_selected_is_exported_whatever_is_looked_at_then(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two", "three")
+    out = tmp_path / "out.jsonl"
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        items, engine = program.window.items, program.window.engine
+        assert engine is not None
+        items.view.setCurrentIndex(items.model.index(0, 1))
+        qtbot.keyClick(items.view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        first, second = items.selected_hits()
+        button = QAction()
+        button.triggered.connect(items.export_button.click)
+        # Before anything of the export has begun, the list is told to show another node, and one item goes.
+        elsewhere = MetaFilter(reach=Reach.exact(Namespace.parse("team:elsewhere")))
+        button.triggered.connect(lambda: program.window.go_to_filter(elsewhere))
+        await engine.forget(ForgetTarget(ids=[second.id]))
+        await choose(qtbot, until, button, out)
+        await until(lambda: is_idle(program) and out.exists())
+        assert out.read_text().splitlines() == [dump_item(learning(first.text))]
+        said = program.window.error_banner.sentence
+        assert said.endswith("1 item no longer stored, or held only in part, and left out.")
+        assert rows(program) == 0
+
+
 async def test_an_import_is_not_cut_off_without_being_asked(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     path = await memory(tmp_path / "a.db", "one")
     lines = tmp_path / "items.jsonl"
@@ -471,6 +498,17 @@ async def test_a_last_connection_that_cannot_be_built_leaves_a_way_on(
         assert {"saved:gone", "sample", CHOOSE_FILE, MANAGE} <= {box.itemData(row) for row in range(box.count())}
 
 
+async def test_a_last_file_that_was_moved_is_not_made_anew(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    moved = tmp_path / "moved.db"
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(moved))))
+        await program.start(Options())
+        await until(lambda: is_idle(program))
+        assert program.window.windowTitle().startswith("Sample memory")
+        assert "moved.db is not there any more" in program.window.error_banner.sentence
+        assert not moved.exists()
+
+
 async def test_the_lock_keeps_the_view(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))
@@ -550,7 +588,7 @@ from explorer.options import Options
 from explorer import i18n
 from explorer.ui import app
 
-async def start(program, options):
+async def start(program, options, key):
     print(i18n._words.info().get("language", "en"), flush=True)
     program.window.quit_wanted.emit()
 

@@ -497,6 +497,37 @@ async def test_nodes_of_the_former_filter_are_said_to_be_that_when_counting_is_s
         assert panel.banner.sentence == ""
 
 
+COUNT_ALL = {
+    "Counting everything over time": (["histogram"], lambda window: window.timeline.count_all_button.click()),
+    "Counting everything at the nodes": (["namespaces"], lambda window: window.namespaces.count_all()),
+    "Counting everything": (["explore", "explore_many"], lambda window: window.facets.count_all()),
+}
+
+
+@pytest.mark.parametrize("title", COUNT_ALL)
+async def test_who_stops_before_anything_is_counted_is_told_no_number(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch, title: str
+) -> None:
+    calls, count_all = COUNT_ALL[title]
+    async with showing(qtbot, tmp_path, until, monkeypatch, n=20) as (window, engine):
+        for panel in (window.timeline, window.facets, window.namespaces):
+            panel.scan.limit = 10
+            panel.refresh()
+        await until(lambda: window.is_idle)
+        gates = [engine.hold(call) for call in calls]
+        window.go_to_filter(MetaFilter(folder="none"))
+        count_all(window)
+        job = await job_called(window, until, title)
+        await until(lambda: said(job) == "Nothing counted so far")
+        press_cancel(qtbot, window, job)
+        await until(lambda: job.state is State.CANCELLED)
+        assert said(job) == "Cancelled. Nothing counted so far"
+        for gate in gates:
+            gate.open()
+        count_all(window)
+        await until(lambda: window.is_idle)
+
+
 async def test_a_time_line_that_was_never_counted_says_why(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

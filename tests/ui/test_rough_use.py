@@ -67,6 +67,33 @@ STUCK = """
     threading.Thread(target=threading.Event().wait).start()
     window.close()
 """
+STUCK_BEFORE = """
+    import asyncio
+    from PySide6.QtCore import QTimer
+    from explorer.ui.program import Program
+
+    def when(holds, do):
+        do() if holds() else QTimer.singleShot(5, lambda: when(holds, do))
+
+    app._END_LIMIT_S = 0.2
+    if not hasattr(app, "first"):
+        app.first = window
+        end = Program.aclose
+
+        async def aclose(program):
+            while program.window is app.first:
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    pass
+            await end(program)
+
+        Program.aclose = aclose
+        when(lambda: app.first.engine, app.first.new_window_action.trigger)
+    else:
+        app.first.close()
+        when(lambda: not app.first.isVisible(), window.close)
+"""
 
 
 def run_until_end(home: Path, then: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -89,6 +116,12 @@ def test_what_never_ends_does_not_hold_the_process(tmp_path: Path) -> None:
     done = run_until_end(tmp_path, STUCK)
     assert done.returncode == 0
     assert "left behind" in done.stderr
+
+
+def test_a_window_closed_before_the_last_one_does_not_hold_the_process_and_is_named(tmp_path: Path) -> None:
+    done = run_until_end(tmp_path, STUCK_BEFORE)
+    assert done.returncode == 0
+    assert "Sample memory did not end within 0.2 s and was left behind" in done.stderr
 
 
 def test_without_a_display_one_sentence_says_so(tmp_path: Path) -> None:

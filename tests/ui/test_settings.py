@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,14 +15,17 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from explorer.engines import ConnectionStore
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
 from explorer.ui import app
 from explorer.ui.main_window import MainWindow, open_settings
 from explorer.ui.theme import LIGHT, Theme, theme
+from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
+from explorer.ui.windows import Windows
 from explorer.ui.zoom import saved_zoom
 from tests.conftest import Until
+from tests.ui.test_app import memory
 from tests.ui.test_main_window import opened
 
 
@@ -47,27 +52,31 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         yield ConnectionStore(tmp_path / "connections.json"), tmp_path / "sample.db", tmp_path
 
     monkeypatch.setattr(app, "_places", places)
-    monkeypatch.setattr(app, "_end_at_latest", lambda _: None)
+    monkeypatch.setattr(app, "_end_at_latest", lambda *_: None)
     monkeypatch.setattr(app, "_catch_uncaught", lambda _: None)
 
 
+def shown() -> list[MainWindow]:
+    return [one for one in QApplication.topLevelWidgets() if isinstance(one, MainWindow) and one.isVisible()]
+
+
 @asynccontextmanager
-async def run_of_the_program(qapp: QApplication, until: Until) -> AsyncIterator[MainWindow]:
-    """The program from its start to its end."""
-    before, ends = set(map(id, QApplication.topLevelWidgets())), Ends()
+async def run_of_the_program(
+    qapp: QApplication, until: Until, n: int = 1, n_open: int | None = None
+) -> AsyncIterator[MainWindow]:
+    """The program from its start, with `n` windows, to its end; something is open in `n_open`, else in all."""
+    ends = Ends()
+    assert shown() == []
     running = asyncio.ensure_future(app._run(qapp, ends, Options(language="en", theme="light")))  # type: ignore[arg-type]
-
-    def windows() -> list[MainWindow]:
-        tops = QApplication.topLevelWidgets()
-        return [one for one in tops if isinstance(one, MainWindow) and id(one) not in before and one.isVisible()]
-
-    await until(windows)
-    (window,) = windows()
-    await until(lambda: window.is_idle)
-    yield window
+    await until(lambda: len(shown()) == n)
+    await until(lambda: sum(one.engine is not None for one in shown()) == (n if n_open is None else n_open))
+    await until(lambda: all(one.is_idle and (one.engine or one.error_banner.sentence) for one in shown()))
+    yield shown()[0]
+    windows = shown()
     ends.received.emit()
     assert await running == 0
-    window.deleteLater()
+    for window in windows:
+        window.deleteLater()
 
 
 @pytest.mark.limit_s(40)  # two starts of the program
@@ -87,6 +96,78 @@ async def test_contrast_and_size_of_text_are_there_at_the_next_start(
         assert theme().size_px("body") == size
         assert theme().color("line") == theme().color("text")
         assert window.contrast_action.isChecked()
+
+
+@pytest.mark.limit_s(60)  # three starts of the program
+async def test_windows_that_were_open_together_are_opened_again(
+    qapp: QApplication, restored: Theme, at_home: None, until: Until, tmp_path: Path
+) -> None:
+    path = await memory(tmp_path / "a.db", "one")
+    store = ConnectionStore(tmp_path / "connections.json")
+    store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(path))))
+
+    def places() -> dict[str, bool]:
+        """By what is open in a window, whether the namespaces are there."""
+        return {one.windowTitle().partition(" –")[0]: one._docks[0].isVisible() for one in shown()}
+
+    async with run_of_the_program(qapp, until) as window:
+        window.new_window_action.trigger()
+        await until(lambda: len(shown()) == 2)
+        (other,) = (one for one in shown() if one is not window)
+        await until(lambda: other.engine is not None and other.is_idle)
+        other.connection_chosen.emit("sample")
+        await until(lambda: len(places()) == 2 and other.is_idle)
+        other._docks[0].hide()
+        left = places()
+        assert left == {"mine": True, "Sample memory": False}
+
+    async with run_of_the_program(qapp, until, n=2):
+        assert places() == left
+        (mine,) = (one for one in shown() if one.windowTitle().startswith("mine"))
+        mine.close()
+        await until(lambda: len(shown()) == 1)
+
+    store.touch("mine")
+    async with run_of_the_program(qapp, until):
+        assert places().keys() == {"mine"}, "of one alone, what was opened last"
+
+
+@pytest.mark.limit_s(40)
+async def test_what_is_not_there_any_more_is_said_in_its_window(
+    qapp: QApplication, restored: Theme, at_home: None, until: Until, tmp_path: Path
+) -> None:
+    gone, moved = tmp_path / "gone.db", tmp_path / "moved.db"
+    ConnectionStore(tmp_path / "connections.json").add(
+        SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(moved)))
+    )
+    settings = open_settings(tmp_path)
+    keys = ["sample", f"file:{gone}", "saved:mine", "saved:removed"]
+    settings.setValue("windows", json.dumps([{"key": key} for key in keys]))
+    settings.sync()
+    async with run_of_the_program(qapp, until, n=4, n_open=1):
+        said = {one.error_banner.sentence for one in shown() if one.engine is None}
+        assert len(said) == 3
+        for words in (
+            "gone.db is not there any more",
+            "moved.db is not there any more",
+            "no saved connection named re",
+        ):
+            assert any(words in sentence for sentence in said), said
+    assert not gone.exists(), "no empty memory in its place"
+    assert not moved.exists()
+
+
+def test_windows_that_make_no_sense_are_none(qapp: QApplication, tmp_path: Path) -> None:
+    settings = open_settings(tmp_path)
+    windows = Windows(settings, ConnectionStore(tmp_path / "c.json"), KeyStore(), tmp_path)
+    for kept in (DEEP, "7", "[7, null, {}]", '[{"key": 7}]', ["a", "b"], QByteArray(b"[]")):
+        settings.setValue("windows", kept)
+        assert windows._kept() == []
+    settings.setValue("windows", json.dumps([{"key": str(at)} for at in range(10_000)]))
+    assert len(windows._kept()) == 20
+    window = MainWindow(settings)
+    window.restore_layout({"key": "x", "geometry": [], "state": 1e400})
+    window.close_for_good()
 
 
 def test_high_contrast_comes_and_goes_with_the_system(
@@ -248,12 +329,77 @@ async def test_saved_views_nested_without_end_are_none(qtbot: QtBot, tmp_path: P
         assert views.views == []
 
 
-@pytest.mark.parametrize("cut", [4, 12, 50, 60])
+def left_by_a_window(settings: QSettings, qtbot: QtBot) -> tuple[object, object]:
+    """The looks of a window that is arranged by the person and then closed; and of one that was not."""
+    first = seen_of(None, qtbot)
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.restore_layout()
+    window.show()
+    window.resize(1300, 800)
+    window._docks[0].hide()
+    window.leave()
+    window.close_for_good()
+    own = seen_of(settings, qtbot)
+    assert own != first
+    return own, first
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x80]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("cut", [0, 4, 64, 65, 80, 120])
 async def test_a_window_that_was_cut_off_in_the_file_is_seen_all_the_same(
     qtbot: QtBot, tmp_path: Path, cut: int
 ) -> None:
-    settings, first = open_settings(tmp_path), MainWindow()
-    qtbot.addWidget(first)
-    settings.setValue("geometry", first.saveGeometry().left(cut))
-    settings.setValue("state", first.saveState(1).left(cut))
-    assert seen_of(settings, qtbot) == seen_of(None, qtbot)
+    settings = open_settings(tmp_path)
+    _, first = left_by_a_window(settings, qtbot)
+    for key in ("geometry", "state"):
+        settings.setValue(key, str(settings.value(key))[:cut])
+    assert seen_of(settings, qtbot) == first
+
+
+async def test_a_changed_byte_in_what_was_left_of_a_window_does_no_harm(qtbot: QtBot, tmp_path: Path) -> None:
+    """Qt ends the process at some of these bytes; with none of them is the window arranged by halves."""
+    settings = open_settings(tmp_path)
+    own, _ = left_by_a_window(settings, qtbot)
+    kept = {key: str(settings.value(key)) for key in ("geometry", "state")}
+
+    def seen_with(state: object) -> object:
+        settings.setValue("geometry", kept["geometry"])
+        settings.setValue("state", state)
+        return seen_of(settings, qtbot)
+
+    digest, _, words = kept["state"].partition(":")
+    data = base64.b64decode(words)
+    no_state = seen_with(None)
+    assert no_state != own
+    for at in (13, 15, 123, 125, len(data) - 1):
+        assert seen_with(f"{digest}:{base64.b64encode(flipped(data, at)).decode()}") == no_state, at
+    assert seen_with(QByteArray(data)) == no_state, "as it was left before there was a digest"
+    assert seen_with(kept["state"]) == own
+
+
+async def test_a_changed_byte_in_the_layout_of_a_saved_view_leaves_the_rest_of_it(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until) as window:
+        window.views.open("key")
+        window._docks[0].hide()
+        window.views.save(window._saved_view("x").model_copy(update={"query": "refund"}))
+        window._docks[0].show()
+        whole = window.views.views[0].layout
+        digest, _, words = whole.partition(":")
+        data = base64.b64decode(words)
+        for at in (13, 15, 123, 125):
+            for layout in (f"{digest}:{base64.b64encode(flipped(data, at)).decode()}", words):
+                window.views.save(SavedView(name="x", query="refund", layout=layout))
+                window.go(View())
+                window.show_saved("x")
+                assert window.trail.current.query == "refund"
+                assert window._docks[0].isVisible()
+        window.views.save(SavedView(name="x", layout=whole))
+        window.show_saved("x")
+        assert not window._docks[0].isVisible()
+        await until(lambda: window.is_idle)

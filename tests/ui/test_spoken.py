@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import EngineHealth, Facet, MetaFilter, Unauthorized
+from explorer.contract import EngineHealth, Facet, MetaFilter, Timestamp, Unauthorized
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow
@@ -152,7 +152,16 @@ async def states(window: MainWindow, engine: FakeEngine, until: Until, heard: He
 
 
 async def test_every_control_that_comes_or_goes_has_a_name(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
-    engine = await filled([*ITEMS, *(learning(f"item {at}", tags=[f"t{at}"]) for at in range(40))])
+    years = [1969, *(2026 for _ in range(38)), 9999]
+    engine = await filled(
+        [
+            *ITEMS,
+            *(
+                learning(f"item {at}", tags=[f"t{at}"], observed_at=Timestamp.parse(f"{year}-06-30T00:00:00Z"))
+                for at, year in enumerate(years)
+            ),
+        ]
+    )
     assert isinstance(engine, FakeEngine)
     heard = Heard()
     async with opened(qtbot, tmp_path, until, engine) as window:

@@ -24,6 +24,7 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_SCAN
+from explorer.text import isolate
 from explorer.ui.main_window import MainWindow
 from explorer.ui.models.item_model import Column
 from explorer.ui.theme import Theme, theme
@@ -341,6 +342,37 @@ async def test_unit_follows_the_span(qtbot: QtBot, until: Until, times: list[str
                 assert found.total == view.scale.counts[bar] == 1
                 tooltip(view, point(view, bar))
             view.grab()
+
+
+async def test_few_items_far_from_all_others_are_named_beside_the_bars_and_chosen_there(
+    qtbot: QtBot, until: Until
+) -> None:
+    far = ["1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z"]
+    engine = await dated([*DAYS, *DAYS, *DAYS, *far, None])
+    async with built(qtbot, engine, until) as (view, wanted):
+        assert view.scale is not None
+        assert view.scale.counts == (3, 6, 0, 0, 3, 9, 0, 0, 0, 3)
+        assert view.words == "1 Jun 2026 to 10 Jun 2026, by day"
+        assert "26 items with a date, 1 before 1 Jun 2026, 1 from 11 Jun 2026, 1 item without" in (
+            view.accessibleDescription()
+        )
+        for button, said in ((view.earlier_button, "1 before 1 Jun 2026"), (view.later_button, "1 from 11 Jun 2026")):
+            assert button.isVisible()
+            assert button.text() == isolate(said)
+            assert button.accessibleName() == said
+            assert "1 item far from all others in time." in button.toolTip().replace(NARROW, " ")
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+            assert (await engine.histogram(HistogramRequest(filter=wanted[-1]))).total == 1
+            view.grab()  # with a range beyond the bars
+        assert days_of(wanted[0]) == (None, date(2026, 6, 1))
+        assert days_of(wanted[1]) == (date(2026, 6, 11), None)
+        assert not view.earlier_button.geometry().intersects(view.later_button.geometry())
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point(view, 1))
+        assert days_of(wanted[2]) == june(2, 3)
+        view.show_filter(MetaFilter(tags_any=["odd"]))
+        await until(lambda: not view.jobs.is_busy)
+        assert view.earlier_button.isHidden(), "it goes with what it told of"
+        assert view.later_button.isVisible()
 
 
 async def test_bars_move_to_new_counts(qtbot: QtBot, until: Until) -> None:

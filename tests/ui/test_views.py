@@ -109,6 +109,28 @@ def test_a_view_of_a_later_version_is_left_as_it_is(settings: QSettings) -> None
     assert [view.name for view in views.views] == ["mine", "second"]
 
 
+def test_views_move_to_another_key(settings: QSettings) -> None:
+    owner = QObject()
+    views, other = SavedViews(settings, owner), SavedViews(settings, owner)
+    views.open("saved:new")
+    views.save(SavedView(name="b", query="of one that is gone"))
+    views.open("saved:old")
+    other.open("saved:old")
+    for name in ("a", "b"):
+        views.save(SavedView(name=name))
+    for one in (views, other):
+        one.move("saved:old", "saved:new")
+    other.save(SavedView(name="c"))
+    views.open("saved:old")
+    assert views.views == []
+    views.open("saved:new")
+    assert [view.name for view in views.views] == ["a", "b", "c"]
+    assert views.views[1].query == ""
+    views.rename("b", "mine")
+    views.open("saved:new")
+    assert [view.query for view in views.views if view.name == "b"] == ["of one that is gone"], "nothing is lost"
+
+
 async def test_saving_and_showing_one_in_the_window(
     qtbot: QtBot, tmp_path: Path, until: Until, settings: QSettings
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,11 +16,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
+from explorer import text
 from explorer.contract import MetaFilter
-from explorer.engines import ConnectionStore, KeyStore
+from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
-from explorer.ui.job_list import State
+from explorer.ui import windows as all_windows
+from explorer.ui.dialogs.connect import ConnectDialog
+from explorer.ui.job_list import Job, State
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 from explorer.ui.theme import theme
@@ -27,7 +32,7 @@ from explorer.ui.trail import View
 from explorer.ui.windows import Windows
 from explorer.ui.zoom import ZOOMS, saved_zoom, zoomed
 from tests.conftest import Until
-from tests.fakes import learning
+from tests.fakes import Gate, learning
 from tests.ui.test_app import memory
 from tests.ui.test_main_window import opened
 
@@ -119,6 +124,85 @@ async def test_what_one_window_stores_the_other_tells(tmp_path: Path, until: Unt
         await first.window.engine.store_many([learning("two")])
         second.window.watch.look()
         await until(lambda: second.window.items.news_button.text() == "1 new: refresh")
+
+
+async def test_a_connection_that_is_renamed_keeps_its_views_in_every_window(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    async with started(tmp_path, until, "one", "two", settings=settings) as (windows, first):
+        path = EngineSettings(path=str(tmp_path / "a.db"))
+        first.store.add(SavedConnection(name="before", engine="sqlite", settings=path))
+        await first.open_saved("before")
+        first.window.new_window_action.trigger()
+        second = windows.programs[1]
+        await until(lambda: is_idle(windows) and second.window.engine is not None)
+        first.window.go(View(query="one"))
+        first.window.views.save(first.window._saved_view("ones"))
+
+        first.window.connections_action.trigger()
+        await until(lambda: first.window.findChild(ConnectDialog) is not None)
+        dialog = first.window.findChild(ConnectDialog)
+        dialog.name_edit.selectAll()
+        qtbot.keyClicks(dialog.name_edit, "after")
+        dialog.open_button.click()
+        await until(lambda: is_idle(windows))
+        assert [saved.name for saved in first.store.load()] == ["after"]
+        assert first.window.trail.current == View(query="one"), "it is the same memory"
+        for program in (first, second):
+            assert program.window.windowTitle().startswith("after ")
+            assert program.window.connection_box.currentText().split()[0] == "after"
+        first.window.views.save(first.window._saved_view("more"))
+        second.window.views.save(second.window._saved_view("others"))
+        second.window.views.open("saved:after")
+        assert [view.name for view in second.window.views.views] == ["ones", "more", "others"]
+        first.window.views.open("saved:before")
+        assert first.window.views.views == []
+
+
+async def test_what_was_open_in_a_closed_window_and_does_not_end_is_told_in_the_others(
+    tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_windows, "APPEARS_S", 0.01)
+    async with started(tmp_path, until, "one") as (windows, first):
+        for _ in range(2):
+            first.window.new_window_action.trigger()
+        others = windows.programs[1:]
+        await until(lambda: is_idle(windows) and all(other.window.engine is not None for other in others))
+        gate, engine = Gate(stubborn=True), first.window.engine
+        assert engine is not None
+        ends = engine.aclose
+
+        async def aclose() -> None:
+            await gate.wait()
+            await ends()
+
+        monkeypatch.setattr(engine, "aclose", aclose)
+
+        def told(window: MainWindow) -> list[Job]:
+            """Oldest first, what is told of the closing; where all is slow, other things are jobs as well."""
+            return [job for job in reversed(window.job_list.jobs) if job.title == f"Close {text.isolate('a.db')}"]
+
+        first.window.close()
+        await until(lambda: all(told(other.window) for other in others))
+        assert not first.window.isVisible()
+        for other in others:
+            assert [job.state for job in told(other.window)] == [State.RUNNING]
+            assert not other.window.job_list.is_holding
+        others[0].window.close()
+        await until(lambda: len(windows.waited_for) == 2)
+        gone, last = others[0].window, others[1].window
+        await until(lambda: not isValid(gone))
+        last.close()
+        await until(windows.ended.is_set)
+        ending = asyncio.ensure_future(windows.aclose())
+        await until(lambda: windows.waited_for == ["a.db"])
+        assert not ending.done(), "it waits for the first one yet; the others have ended"
+        gate.open()
+        await ending
+        job = told(last)[0]
+        assert (job.state, job.words) == (State.DONE, "Done.")
+        assert windows.waited_for == []
 
 
 async def test_quitting_asks_each_window_that_has_a_job(tmp_path: Path, until: Until) -> None:

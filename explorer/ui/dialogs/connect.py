@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -192,6 +192,8 @@ class _Result(QFrame):
 
 class ConnectDialog(QDialog):
     """Chooses, makes, tests and removes saved connections. Accepted: `chosen_name` is to be opened."""
+
+    renamed = Signal(str, str)  # the name before, and the one under which it is saved now
 
     def __init__(
         self,
@@ -528,6 +530,8 @@ class ConnectDialog(QDialog):
         else:
             await asyncio.to_thread(lambda: self._store.save(saved, replacing=replacing))
         self._edited = saved  # should the keyring refuse below, another try replaces this entry
+        if replacing is not None and replacing != saved.name:
+            self.renamed.emit(replacing, saved.name)
         typed = StaticCredential(self.key_edit.text())
         if saved.key_from is KeyPlace.KEYRING:
             if not typed.is_blank:

@@ -1,0 +1,304 @@
+"""`tinymemory forget` and `tinymemory erase`: one plan, shown first and run only when it is confirmed."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from explorer.cli.options import filter_flags, filter_of, opened
+from explorer.cli.output import Console, one_line, plural, size_text, visible
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, Unsupported
+from explorer.removal import words
+from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.journal import Journal, default_folder
+from explorer.removal.outcome import Check, Outcome, Phase, Step
+from explorer.removal.plan import Action, Plan, Target, make_plan
+from explorer.removal.preview import Preview
+from explorer.removal.remaining import remaining
+from explorer.removal.removing import Removal
+from explorer.text import NARROW, NO_BREAK, word
+
+LEFT = 1
+REFUSED = 2
+_MOST = 10  # lines of each table
+
+EPILOG = """\
+Without --yes nothing is removed: the plan is shown, counted to the end. With --yes it is counted once more, and runs
+only where that finds the same items. The receipt is written as it goes; its path is printed.
+--json prints one object: plan, and where it ran outcome and receipt.
+Exit status: 0 all that was planned is gone and nothing asked again answers (or the plan was only shown); 1 something is
+left, or still answers; 2 a plan that is refused or not confirmed; 130 interrupted."""
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    filter_flags(parser)
+    group = parser.add_argument_group("what to do")
+    group.add_argument("--dry-run", action="store_true", help="show the plan and remove nothing, as without --yes")
+    group.add_argument("--yes", action="store_true", help="run the plan")
+    group.add_argument("--confirm", metavar="NODE", default="", help="the name of the node that goes, as the plan says")
+    group.add_argument("--whole-tree", action="store_true", help="the whole tree is meant, sandboxes included")
+    group.add_argument("--large", action="store_true", help="more than half of all, or than 10,000 items, is meant")
+    group.add_argument(
+        "--export", metavar="FILE.jsonl", help="first write what goes to this new file, and read it back"
+    )
+    group.add_argument("--receipts", metavar="FOLDER", help="where the receipt is written (default: the program's own)")
+
+
+async def run(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, console: Console, action: Action, ids: list[ItemId]
+) -> int:
+    if args.dry_run and args.yes:
+        parser.error("--dry-run and --yes contradict each other")
+    target = _target(args, parser, ids)
+    async with opened(args, read_only=not args.yes) as memory:
+        try:
+            plan = await make_plan(memory.engine, target, action)
+        except InvalidRequest as error:
+            console.note(f"tinymemory: {error.text}")
+            return REFUSED
+        name = args.connection or memory.path or memory.engine.descriptor().label
+        removal = Removal(memory.engine, plan, Journal(Path(args.receipts or default_folder())), name)
+        async with contextlib.aclosing(removal.count()) as counting:
+            async for found in counting:
+                console.progress(f"{plural(found.total, 'item')} counted")
+        preview = removal.preview
+        confirmation = removal.confirmation
+        assert preview is not None
+        assert confirmation is not None
+        told: dict[str, Any] = {"plan": _plan_object(plan, preview, confirmation)}
+        if not args.json:
+            remains = await _remains(memory.engine, preview)
+            for line in _plan_lines(plan, preview, remains):
+                console.out(visible(line))
+        if not args.yes:
+            if args.json:
+                console.json(json.dumps(told, ensure_ascii=False))
+            else:
+                console.out()
+                console.out(_how_to_run(confirmation, preview))
+            return 0
+        answers = Answers(args.confirm, args.whole_tree, args.large)
+        if not preview.total:
+            console.note("There is nothing to remove.")
+            return 0
+        if (missing := _missing(confirmation, answers)) is not None:
+            console.note(f"tinymemory: {missing}; nothing was removed")
+            return REFUSED
+        if args.export:
+            async with contextlib.aclosing(removal.export_first(Path(args.export))) as exporting:
+                async for step in exporting:
+                    console.progress(f"{plural(step.written, 'item')} exported")
+            back = removal.way_back
+            assert back is not None
+            console.note(
+                f"Exported {plural(back.items, 'item')}, read back and counted: {back.path} "
+                f"({size_text(back.size_bytes)})."
+            )
+            if back.incomplete:
+                console.note(
+                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them."
+                )
+        try:
+            last = await _carry_out(removal, answers, console)
+        except Unsupported as error:  # raised only where nothing was removed
+            console.note(f"tinymemory: {error.text}; nothing was removed, and `tinymemory forget` may do")
+            return REFUSED
+        if last.phase is Phase.MOVED:
+            moved = last.moved
+            assert moved is not None
+            console.note(
+                f"tinymemory: what is stored has changed since it was counted ({len(moved.new)} new, "
+                f"{len(moved.gone)} gone); nothing was removed, look at the plan again"
+            )
+            return REFUSED
+        outcome = last.outcome
+        assert outcome is not None
+        if args.json:
+            told["outcome"] = _outcome_object(outcome)
+            told["receipt"] = None if outcome.receipt is None else str(outcome.receipt)
+            console.json(json.dumps(told, ensure_ascii=False))
+        else:
+            console.out()
+            for line in _outcome_lines(action, outcome):
+                console.out(visible(line))
+        return 0 if outcome.is_clean else LEFT
+
+
+async def _remains(engine: MemoryEngine, preview: Preview) -> list[str]:
+    health = await engine.health()
+    found = remaining(engine.descriptor(), preview, health.reason)
+    return [remnant.words for remnant in found]
+
+
+async def _carry_out(removal: Removal, answers: Answers, console: Console) -> Step:
+    last = Step(Phase.COUNTING)
+    async with contextlib.aclosing(removal.run(answers)) as steps:
+        async for last in steps:
+            waiting = f", waiting: {last.waiting}" if last.waiting else ""
+            if last.outcome is not None and last.outcome.receipt is not None:
+                console.done = f"How far it is stands in {last.outcome.receipt}"
+            console.progress(f"{last.phase}: {last.done:,} of {last.total:,}{waiting}")
+    console.done = ""
+    return last
+
+
+def _target(args: argparse.Namespace, parser: argparse.ArgumentParser, ids: list[ItemId]) -> Target:
+    filter = filter_of(args, parser)
+    if ids:
+        if filter != MetaFilter(reach=filter.reach):
+            parser.error("--id names items one by one: leave out what they have in common")
+        return Target.of_ids(ids, filter.reach)
+    if filter.is_empty():
+        parser.error("what is to go? Give at least one condition; --node root --reach subtree is the whole tree")
+    if args.node is not None and args.reach is None:
+        parser.error("--reach exact removes what is at the node itself, --reach subtree also what is below: say which")
+    if args.reach == "inherit":
+        parser.error("a removal never goes up: --reach exact or --reach subtree")
+    return Target.of_filter(filter)
+
+
+def _missing(confirmation: Confirmation, answers: Answers) -> str | None:
+    if confirmation.whole_tree and not answers.whole_tree:
+        return "this is the whole tree; add --whole-tree if it is meant"
+    if confirmation.large and not answers.large:
+        return "this is a large part of what is stored; add --large if it is meant"
+    if confirmation.name is not None and answers.typed != confirmation.name:
+        return f"add --confirm {confirmation.name}, exactly"
+    return None
+
+
+def _how_to_run(confirmation: Confirmation, preview: Preview) -> str:
+    if not preview.total:
+        return "There is nothing to remove."
+    flags = ["--yes"]
+    flags += ["--whole-tree"] if confirmation.whole_tree else []
+    flags += ["--large"] if confirmation.large else []
+    flags += [f"--confirm {confirmation.name}"] if confirmation.name is not None else []
+    return f"Nothing was removed. To run it, add: {' '.join(flags)}"
+
+
+def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[str]:
+    yield _plain(words.title(plan))
+    stored = f"{preview.stored:,}{'+' if preview.stored_is_least else ''}"
+    yield f"  {plural(preview.total, 'item')} of {stored} stored"
+    yield f"  goes: {_plain(words.what_goes(plan, preview))}"
+    if plan.target.filter is not None:
+        for field, value in plan.target.filter.model_dump(
+            mode="json", exclude_none=True, exclude_defaults=True
+        ).items():
+            if field != "reach":
+                yield f"  {field}: {one_line(json.dumps(value, ensure_ascii=False))}"
+    if preview.gone:
+        yield f"  {plural(len(preview.gone), 'item')} named and not there"
+    for sandbox in plan.sandboxes:
+        said = words.sandbox_goes(sandbox) if plan.takes_sandboxes else words.sandbox_stays(sandbox)
+        yield f"  {'goes' if plan.takes_sandboxes else 'stays'}: {_plain(said)}"
+    for said in words.what_stays(plan):
+        yield f"  stays: {_plain(said)}"
+    for said in remains:
+        yield f"  may remain: {_plain(said)}"
+    tables = (
+        ("kind", _named(preview.kinds, word)),
+        ("node", _named(preview.nodes, str)),
+        ("source", _named(preview.sources, lambda source: f"{word(source[0])} {source[1] or ''}".rstrip())),
+        ("month", _named(preview.months, lambda month: month or "no date")),
+        ("path", _named(preview.paths, str)),
+    )
+    for name, counts in tables:
+        if counts:
+            yield f"by {name}:"
+        for value, n in counts[:_MOST]:
+            yield f"  {n:>9,}  {one_line(value, 120)}"
+        if len(counts) > _MOST:
+            yield f"             and {len(counts) - _MOST:,} more"
+    if preview.samples:
+        yield "samples:"
+    for hit in preview.samples:
+        yield f"  {hit.id[:12]}  {one_line(hit.text, 90)}"
+
+
+def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
+    return sorted(((name(value), n) for value, n in counts.items()), key=lambda row: (-row[1], row[0]))
+
+
+def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
+    done = "erased" if action is Action.ERASE else "forgotten"
+    yield f"{outcome.removed:,} of {plural(outcome.planned, 'item')} {done}"
+    for n, what in (
+        (outcome.already_gone, "gone already"),
+        (len(outcome.failed), "failed"),
+        (len(outcome.not_tried), "not tried"),
+        (len(outcome.unanswered), "asked for, without an answer"),
+    ):
+        if n:
+            yield f"  {n:,} {what}"
+    if outcome.stopped:
+        yield f"  stopped: {outcome.stopped}"
+    for id, reason in list(outcome.failed.items())[:_MOST]:
+        yield f"  failed: {one_line(id, 70)}: {reason}"
+    for check in outcome.checks:
+        yield f"  asked again, {check.asked}{f' {check.mode}' if check.mode else ''}: {_answer(check)}"
+    for receipt in outcome.receipts:
+        yield f"  engine: {receipt}"
+    if outcome.receipt is not None:
+        yield f"receipt: {outcome.receipt}"
+
+
+def _answer(check: Check) -> str:
+    if check.error is not None:
+        return f"could not be asked: {check.error}"
+    quoted = f", {check.quoted:,} answered with its words from elsewhere" if check.quoted else ""
+    return f"{check.found:,} found{quoted}"
+
+
+def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation) -> dict[str, Any]:
+    return {
+        "action": plan.action.value,
+        "target": plan.target.model_dump(mode="json"),
+        "items": preview.total,
+        "stored": preview.stored,
+        "stored_is_least": preview.stored_is_least,
+        "not_there": preview.gone,
+        "kinds": {kind.value: n for kind, n in preview.kinds.items()},
+        "nodes": {str(node): n for node, n in sorted(preview.nodes.items())},
+        "sandboxes": {str(sandbox.node): sandbox.items for sandbox in plan.sandboxes},
+        "takes_sandboxes": plan.takes_sandboxes,
+        "confirm": confirmation.name,
+        "needs_whole_tree": confirmation.whole_tree,
+        "needs_large": confirmation.large,
+    }
+
+
+def _outcome_object(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "planned": outcome.planned,
+        "removed": outcome.removed,
+        "already_gone": outcome.already_gone,
+        "failed": outcome.failed,
+        "not_tried": outcome.not_tried,
+        "unanswered": outcome.unanswered,
+        "stopped": outcome.stopped,
+        "stored_before": outcome.stored_before,
+        "stored_after": outcome.stored_after,
+        "checks": [
+            {
+                "asked": check.asked.value,
+                "mode": None if check.mode is None else check.mode.value,
+                "found": check.found,
+                "quoted": check.quoted,
+                "error": check.error,
+            }
+            for check in outcome.checks
+        ],
+        "is_clean": outcome.is_clean,
+    }
+
+
+def _plain(said: str) -> str:
+    """Numbers as the commands write them."""
+    return said.replace(NARROW, ",").replace(NO_BREAK, " ")

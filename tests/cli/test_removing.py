@@ -1,0 +1,192 @@
+"""`forget` and `erase`: shown unless told otherwise, run only when confirmed, and the exit status tells the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from explorer.contract import EngineFailure, MemoryEngine
+from explorer.engines.sqlite import SqliteEngine
+
+from .made import HOSTILE, ITEMS, Ran
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def ids(run: Run, db: Path) -> Callable[[], set[str]]:
+    """The ids held, sandboxes included."""
+
+    def held() -> set[str]:
+        shown = run("list", "--all", "--json").lines
+        boxed = run("list", "--all", "--json", "--node", "team:acme/service:cron").lines
+        return {json.loads(line)["id"] for line in [*shown, *boxed]}
+
+    return held
+
+
+def test_without_yes_the_plan_is_shown_and_nothing_goes(run: Run, db: Path, ids: Callable[[], set[str]]) -> None:
+    before = db.read_bytes()
+    held = ids()
+    ran = run("erase", "--node", "team:acme", "--reach", "subtree")
+    assert ran.status == 0
+    assert "Erase team:acme and everything below it" in ran.out
+    assert "3 items of 8 stored" in ran.out
+    assert "The sandbox team:acme/service:cron with 2 items" in ran.out
+    assert "--yes --confirm team:acme" in ran.out
+    assert db.read_bytes() == before
+    assert ids() == held
+
+
+def test_an_erase_that_was_confirmed_takes_what_was_planned_and_nothing_else(
+    run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    held = ids()
+    planned = json.loads(run("erase", "--json", "--node", "team:acme", "--reach", "subtree").out)["plan"]
+    assert planned["items"] == 3
+    going = {
+        json.loads(line)["id"]
+        for line in run("list", "--all", "--json", "--node", "team:acme", "--reach", "subtree").lines
+    }
+    ran = run(
+        *("erase", "--node", "team:acme", "--reach", "subtree", "--receipts", tmp_path / "receipts"),
+        *("--yes", "--confirm", "team:acme", "--export", tmp_path / "back.jsonl"),
+    )
+    assert ran.status == 0, ran.err
+    assert "3 of 3 items erased" in ran.out
+    (receipt,) = (tmp_path / "receipts").glob("*.jsonl")
+    assert str(receipt) in ran.out
+    assert held - ids() == going
+    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--yes"],
+        ["--yes", "--confirm", "Team:acme"],
+        ["--yes", "--confirm", "team:acme/agent:writer"],
+    ],
+)
+def test_a_plan_that_is_not_confirmed_is_refused(
+    run: Run, db: Path, ids: Callable[[], set[str]], flags: list[str]
+) -> None:
+    held = ids()
+    ran = run("erase", "--node", "team:acme", "--reach", "exact", *flags)
+    assert ran.status == 2
+    assert "--confirm team:acme" in ran.err
+    assert ids() == held
+
+
+def test_the_whole_tree_takes_its_own_switch_and_sandboxes(
+    run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    whole = ("erase", "--node", "root", "--reach", "subtree", "--receipts", tmp_path / "receipts", "--yes")
+    ran = run(*whole, "--confirm", "root")
+    assert ran.status == 2
+    assert "--whole-tree" in ran.err
+    assert len(ids()) == len(ITEMS)
+    ran = run(*whole, "--confirm", "root", "--whole-tree")
+    assert ran.status == 0, ran.err
+    assert not ids()
+
+
+def test_an_erase_by_metadata_is_refused_with_the_reason(run: Run, db: Path) -> None:
+    ran = run("erase", "--tag", "travel")
+    assert ran.status == 2
+    assert "nodes and kinds only" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ([], "what is to go"),
+        (["--node", "team:acme"], "say which"),
+        (["--node", "team:acme", "--reach", "inherit"], "never goes up"),
+        (["--dry-run", "--yes", "--tag", "x"], "contradict"),
+        (["--id", "0" * 64, "--tag", "x"], "one by one"),
+    ],
+)
+def test_what_could_be_meant_in_two_ways_is_wrong_usage(run: Run, db: Path, flags: list[str], reason: str) -> None:
+    ran = run("forget", *flags)
+    assert ran.status == 2
+    assert reason in ran.err
+
+
+def test_forgetting_by_a_value_needs_no_name(run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path) -> None:
+    held = ids()
+    ran = run("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes")
+    assert ran.status == 0, ran.err
+    assert "2 of 2 items forgotten" in ran.out
+    assert len(held - ids()) == 2
+
+
+def test_forgetting_by_id_takes_that_one_and_tells_of_the_other(
+    run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    held = ids()
+    one = sorted(held)[0]
+    shown = run("forget", "--id", one, "--id", "0" * 64)
+    assert "1 item named and not there" in shown.out
+    ran = run("forget", "--id", one, "--receipts", tmp_path / "receipts", "--yes")
+    assert ran.status == 0, ran.err
+    assert held - ids() == {one}
+
+
+def test_nothing_to_remove_is_no_failure(run: Run, db: Path) -> None:
+    ran = run("forget", "--tag", "nobody has this", "--yes")
+    assert ran.status == 0
+    assert "nothing to remove" in ran.err
+
+
+def test_the_status_is_1_where_something_is_left(
+    run: Run, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget = SqliteEngine.forget
+
+    async def refuse(self: SqliteEngine, target: object) -> object:
+        raise EngineFailure("the disk said no")
+
+    monkeypatch.setattr(SqliteEngine, "forget", refuse)
+    ran = run("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes")
+    assert ran.status == 1
+    assert "2 failed" in ran.out
+    assert "the disk said no" in ran.out
+    assert str(next((tmp_path / "receipts").glob("*.jsonl"))) in ran.out
+    monkeypatch.setattr(SqliteEngine, "forget", forget)
+    assert run("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes").status == 0
+
+
+def test_stored_text_cannot_drive_the_terminal(run: Run, db: Path) -> None:
+    ran = run("forget", "--node", "user:dana", "--reach", "exact")
+    assert ran.status == 0
+    assert HOSTILE not in ran.out
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+
+
+def test_json_says_it_all(run: Run, db: Path, tmp_path: Path) -> None:
+    ran = run("forget", "--json", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes")
+    told = json.loads(ran.out)
+    assert told["plan"]["items"] == told["outcome"]["removed"] == 2
+    assert told["outcome"]["is_clean"]
+    assert {check["asked"] for check in told["outcome"]["checks"]} == {"list", "get", "explore", "fetch", "recall"}
+    assert Path(told["receipt"]).is_file()
+
+
+def test_an_engine_that_does_not_erase_is_a_refused_plan(
+    run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = ids()
+    monkeypatch.setattr(SqliteEngine, "erase", MemoryEngine.erase)
+    ran = run(
+        *("erase", "--node", "team:acme", "--reach", "exact", "--receipts", tmp_path / "receipts"),
+        *("--yes", "--confirm", "team:acme"),
+    )
+    assert ran.status == 2
+    assert "does not erase" in ran.err
+    assert "forget" in ran.err
+    assert ids() == held

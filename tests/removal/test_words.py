@@ -1,0 +1,30 @@
+"""A plan in words."""
+
+from __future__ import annotations
+
+from explorer.contract import Facet, MetaFilter, Namespace, Reach
+from explorer.removal import words
+from explorer.removal.plan import Action, Plan, Target, make_plan
+from tests.fakes import FakeEngine
+
+NODE = Namespace.parse("team:a/agent:b")
+
+
+def title(target: Target, action: Action = Action.ERASE) -> str:
+    return words.title(Plan(target, action, ()))
+
+
+def test_a_plan_is_called_by_what_it_does() -> None:
+    assert title(Target.below(NODE)) == "Erase team:a/agent:b and everything below it"
+    assert title(Target.at(NODE), Action.FORGET) == "Forget the items at team:a/agent:b"
+    assert title(Target.below(Namespace.ROOT)) == "Erase the whole tree"
+    assert title(Target.of_ids(["a"]), Action.FORGET) == "Forget 1 chosen item"  # type: ignore[list-item]
+
+
+def test_stored_text_is_no_part_of_a_title() -> None:
+    assert title(Target.of_value(Facet.TAG, "</b>Done"), Action.FORGET) == "Forget what the filter admits"
+
+
+async def test_what_is_above_is_said_to_stay_where_the_list_shows_it_too() -> None:
+    plan = await make_plan(FakeEngine(), Target.of_filter(MetaFilter(reach=Reach.of(NODE))), Action.FORGET)
+    assert words.what_stays(plan) == ["What is above, though the list shows it too: root, team:a."]
