@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -316,6 +317,21 @@ class Theme(QObject):
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system": Qt.ColorScheme.Unknown}
         hints.setColorScheme(schemes[mode])  # title bars and native dialogs follow
         self._dress()
+
+    @contextmanager
+    def undressed(self) -> Iterator[None]:
+        """Put the first window together in here: it is dressed at the end, and not each part of it anew wherever it is
+        put, which takes as long as all the rest.
+        """
+        app = self._app
+        if app is None or app.topLevelWidgets():
+            yield
+            return
+        app.setStyleSheet("")
+        try:
+            yield
+        finally:
+            app.setStyleSheet(sheet(self, self._image))
 
     def set_zoom(self, percent: int) -> None:
         """Make all text, and what is as high as text, larger or smaller than the system's own size."""
