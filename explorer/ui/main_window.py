@@ -103,13 +103,7 @@ class MainWindow(QMainWindow):
     new_window_wanted = Signal()
 
     def __init__(self, settings: QSettings | None = None) -> None:
-        with theme().undressed():
-            super().__init__()
-            self._put_together(settings)
-
-    # Building
-
-    def _put_together(self, settings: QSettings | None) -> None:
+        super().__init__()
         self.setObjectName("mainWindow")
         self.setWindowTitle("TinyMemory Explorer")
         self.setDockNestingEnabled(True)
@@ -173,6 +167,8 @@ class MainWindow(QMainWindow):
         self._allow_actions(is_read_only=False, can_lock=False)
         self._fill_views_menu()
         self._show_view()
+
+    # Building
 
     def _build_actions(self) -> None:
         self.palette_action = self._action(

@@ -123,6 +123,7 @@ async def bench(build: Build, pages: int) -> None:
 
     async def show() -> None:
         window = MainWindow()
+        theme().dress()
         window.resize(1440, 900)
         window.show()
         painted(window)
@@ -298,7 +299,7 @@ def main() -> None:
     sys.setswitchinterval(SWITCH_S)
     GarbageCollector(app)
     app.setQuitOnLastWindowClosed(False)
-    theme().apply(app, "light")
+    theme().apply(app, "light", has_sheet=False)
     with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
         runner.run(prepared(args.dir, args.items, args.seed, args.pages))
 

@@ -111,21 +111,6 @@ def test_switching_changes_palette_and_sheet_and_tells(restored: Theme, qapp: QA
     assert DARK["accent"].lower() not in qapp.styleSheet()
 
 
-def test_the_first_window_is_dressed_at_its_end_and_no_window_is_undressed(
-    restored: Theme, qapp: QApplication, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dressed = qapp.styleSheet()
-    with monkeypatch.context() as patch:
-        patch.setattr(QApplication, "topLevelWidgets", staticmethod(list))
-        with restored.undressed():
-            assert qapp.styleSheet() == ""
-        assert qapp.styleSheet() == dressed != ""
-    first = QWidget()
-    qtbot.addWidget(first)
-    with restored.undressed():
-        assert qapp.styleSheet() == dressed
-
-
 def test_system_mode_follows_the_system(restored: Theme, qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> None:
     scheme = Qt.ColorScheme.Light
 
