@@ -419,7 +419,8 @@ class RemoveDialog(QDialog):
     async def _export(self, removal: Removal) -> None:
         preview = removal.preview
         assert preview is not None
-        path = await choose_target(self, tr("Export first"), _export_name(removal), "JSON Lines (*.jsonl *.ndjson)")
+        kinds, memory = "JSON Lines (*.jsonl *.ndjson)", self._where.memory_path
+        path = await choose_target(self, tr("Export first"), _export_name(removal), kinds, memory)
         if path is None:
             return
         self.confirm.way_back.show_progress(Export(), preview.total)
