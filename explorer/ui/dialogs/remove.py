@@ -57,6 +57,7 @@ from explorer.ui.dialogs.remove_parts.receipt import ReceiptView, subtitle
 from explorer.ui.dialogs.remove_parts.running import RunningPart
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_label
+from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -330,6 +331,7 @@ class RemoveDialog(QDialog):
         removal = Removal(where.engine, plan, where.journal, where.connection, zone=where.zone)
         async with contextlib.aclosing(removal.count()) as steps:
             async for found in steps:
+                end_if_cancelled()
                 if not found.is_whole and time.monotonic() - self._shown_s >= _SHOWN_EVERY_S:
                     self._show_preview(removal, found)
                     self._shown_s = time.monotonic()
@@ -473,6 +475,7 @@ class RemoveDialog(QDialog):
         self._planned = list(removal.preview.ids) if removal.preview is not None else []
         async with contextlib.aclosing(removal.run(self.confirm.answers)) as steps:
             async for last in steps:
+                end_if_cancelled()
                 self.running.show_step(last)
                 said = " ".join(filter(None, (self.running.said, text.sentence(last.waiting or ""))))
                 self.run_stepped.emit(said, self.running.part)
