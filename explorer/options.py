@@ -42,7 +42,7 @@ def parse(argv: list[str]) -> tuple[Options, str | None]:
     what.add_argument("--open", metavar="PATH", type=Path, help="a memory file to open; it must exist")
     what.add_argument("--sample", action="store_true", help="open the sample memory")
     what.add_argument("--connection", metavar="NAME", help="a saved connection to open")
-    parser.add_argument("--read-only", action="store_true", help="open the file so that nothing in it can change")
+    parser.add_argument("--read-only", action="store_true", help="open it so that nothing in it can change")
     parser.add_argument("--filter", metavar="JSON", type=_filter, help="begin with this filter, as the contract's JSON")
     parser.add_argument("--shot", metavar="OUT.png", type=Path, help="draw the window into a picture and end")
     parser.add_argument("--size", metavar="WxH", type=_size, help="the window's size, such as 1440x900")

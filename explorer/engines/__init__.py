@@ -20,6 +20,7 @@ from explorer.engines.connections import (
     SavedConnection,
     find_credential,
 )
+from explorer.engines.read_only import read_only_view
 from explorer.engines.registry import (
     ENTRY_POINT_GROUP,
     BrokenEngine,
@@ -49,4 +50,5 @@ __all__ = [
     "file_settings",
     "find_credential",
     "list_engines",
+    "read_only_view",
 ]

@@ -46,7 +46,8 @@ class EngineSettings(Model):
     path: FilePath | None = None
     """The file of the embedded engine, or the folder of a v1 workspace. This program's own; takes a Path too."""
     read_only: Flag | None = None
-    """Whether nothing may be written, not even a missing file. This program's own."""
+    """Whether nothing may be written, not even a missing file; `build_engine` sees to it for any engine. This program's
+    own."""
     profile: Text | None = None
     """Named weights of ranked reads; unset is the engine's own. The engine checks it. This program's own."""
     embedding_endpoint: Text | None = Field(default=None, repr=False)  # as `endpoint`

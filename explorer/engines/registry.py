@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from explorer.contract import ConfigError, EngineDescriptor, EngineFailure, MemoryEngine, TinyMemoryError, is_blank
 from explorer.engines.config import DynamicCredential, EngineCredential, EngineSettings, StaticCredential
+from explorer.engines.read_only import read_only_view
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,8 @@ def rescan_engines() -> None:
 
 
 def build_engine(id: str, settings: EngineSettings | None = None, credential: EngineCredential = None) -> MemoryEngine:
-    """The engine `id`, opened. No settings are all defaults, no credential is None.
+    """The engine `id`, opened. No settings are all defaults, no credential is None. Where `settings.read_only` is set,
+    every write of it is refused, whatever engine it is.
 
     Raises ConfigError, in this order, for: an unknown id; no endpoint where one is needed; no key where one is
     needed; an endpoint that is not a plain http(s) URL; a key over cleartext to another machine; no path where one
@@ -171,7 +173,7 @@ def build_engine(id: str, settings: EngineSettings | None = None, credential: En
         fault = _without_key(error, credential)
     else:
         if isinstance(engine, MemoryEngine):
-            return engine
+            return read_only_view(engine) if settings.read_only else engine
         fault = "its package built no MemoryEngine"
     # Outside the handler: the original error, whose text may hold the key, is not chained.
     raise EngineFailure(f"memory engine `{id}` did not start: {fault}")

@@ -60,9 +60,13 @@ class Forgetting:
         self._patience = patience
 
     async def run(self) -> AsyncGenerator[Step, None]:
-        """Tell after each batch, and while nothing happens. Raises what the receipt raises, and no engine's error."""
+        """Tell before the first and after each batch, and while nothing happens.
+
+        Raises what the receipt raises, and no engine's error.
+        """
         outcome = self._outcome
         try:
+            yield self._step()
             while outcome.stopped is None and (self._again or self._next < len(self._ids)):
                 if self._control.is_paused:
                     self._writer.note("paused")

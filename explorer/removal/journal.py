@@ -50,6 +50,7 @@ class Journal:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = default_folder() if folder is None else folder
+        self._read: dict[Path, tuple[tuple[int, int], Entry]] = {}  # finished ones, which change no more
 
     def begin(self, removal: Removal, action: str) -> ReceiptWriter:
         """Begin the receipt of a removal whose preview is whole, with all that is planned, kept on the disk.
@@ -133,13 +134,24 @@ class Journal:
         found = []
         for path in self._paths():
             try:
-                entry = Entry.read(path)
+                entry = self._entry(path)
             except OSError as error:
                 log.warning("the receipt %s cannot be read (%s)", path, type(error).__name__)
                 continue
             if entry.is_readable or _NAME.fullmatch(path.stem):
                 found.append(entry)
         return sorted(found, key=_age, reverse=True)
+
+    def _entry(self, path: Path) -> Entry:
+        """As `Entry.read`, which takes a while for thousands of files that are as they were. Raises OSError."""
+        about = path.stat()
+        known, mark = self._read.get(path), (about.st_mtime_ns, about.st_size)
+        if known is not None and known[0] == mark:
+            return known[1]
+        entry = Entry.read(path)
+        if entry.is_finished:
+            self._read[path] = mark, entry
+        return entry
 
     def search(self, words: str) -> list[Entry]:
         """Those entries that hold every word: in the connection's name, the engine, a node, the action or the file's

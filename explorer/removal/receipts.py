@@ -336,6 +336,7 @@ class Entry:
     """The name of the receipt that goes on where this one was interrupted."""
     size_bytes: int
     is_running: bool
+    way_back: KeptAt | None = None
 
     @property
     def is_readable(self) -> bool:
@@ -348,6 +349,10 @@ class Entry:
     @property
     def is_interrupted(self) -> bool:
         return self.is_readable and not self.is_finished and not self.is_running
+
+    @property
+    def can_restore(self) -> bool:
+        return self.way_back is not None and not self.is_running
 
     @classmethod
     def read(cls, path: Path) -> Entry:
@@ -373,13 +378,14 @@ class Entry:
             planned=_count(begin.get("planned")),
             begun_at=_time(begin.get("at")),
             ended_at=_time(end.get("at")) if is_end else None,
-            removed=_count(end.get("removed", end.get("done"))) if is_end else None,
+            removed=_count(end.get("removed", end.get("done", end.get("new")))) if is_end else None,
             left=sum(_count(end.get(name)) for name in _LEFT) if is_end else None,
             is_clean=_flag(end.get("is_clean")) if is_end else None,
             stopped=_text(end.get("stopped")) or None if is_end else None,
             continued_by=_text(end.get("continued_by")) or None if is_end else None,
             size_bytes=size,
             is_running=is_running and not is_end,
+            way_back=_kept_at(begin),
         )
 
 
@@ -453,6 +459,12 @@ class Receipt:
     @property
     def is_interrupted(self) -> bool:
         return self.is_readable and not self.is_finished and not self.is_running
+
+    @property
+    def restored_from(self) -> Path | None:
+        """The file of a restore; None of anything else."""
+        path = _text(_map(self.facts.get("file")).get("path"), _MAX_PATH)
+        return Path(path) if self.action == "restore" and path else None
 
     @property
     def left(self) -> int:
@@ -580,15 +592,7 @@ class _Reading:
         receipt.begun_at = _time(said.get("at"))
         with contextlib.suppress(ValidationError, RecursionError):
             receipt.target = None if said.get("target") is None else Target.model_validate(said["target"])
-        kept = _map(said.get("way_back"))
-        if path := _text(kept.get("path"), _MAX_PATH):
-            with contextlib.suppress(ValueError):
-                receipt.way_back = KeptAt(
-                    Path(path),
-                    _count(kept.get("items")),
-                    _count(kept.get("size_bytes")),
-                    _count(kept.get("incomplete")),
-                )
+        receipt.way_back = _kept_at(said)
 
     def _answered(self, said: dict[str, Any]) -> None:
         asked, self._asked = self._asked, []
@@ -727,6 +731,15 @@ def _time(value: object) -> datetime | None:
     with contextlib.suppress(ValueError, OverflowError):
         at = datetime.fromisoformat(_text(value))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return None
+
+
+def _kept_at(begin: dict[str, Any]) -> KeptAt | None:
+    kept = _map(begin.get("way_back"))
+    if path := _text(kept.get("path"), _MAX_PATH):
+        with contextlib.suppress(ValueError):
+            counts = (_count(kept.get(name)) for name in ("items", "size_bytes", "incomplete"))
+            return KeptAt(Path(path), *counts)
     return None
 
 

@@ -5,7 +5,14 @@ For the command line and the window alike: no Qt here.
 
 from explorer.transfer.copying import BETWEEN, CopyForm, copied
 from explorer.transfer.errors import FileError
-from explorer.transfer.exporting import ExportProgress, export_at, export_jsonl, export_named, refuse_memory
+from explorer.transfer.exporting import (
+    ExportProgress,
+    export_at,
+    export_jsonl,
+    export_named,
+    export_pages,
+    refuse_memory,
+)
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
 
@@ -20,6 +27,7 @@ __all__ = [
     "export_at",
     "export_jsonl",
     "export_named",
+    "export_pages",
     "import_jsonl",
     "names_sandboxes",
     "open_source",

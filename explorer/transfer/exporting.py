@@ -170,7 +170,7 @@ async def _listed_at(
     """For an engine that finds an item by its id only in listings: each node is listed once."""
     missing = dict.fromkeys(ids)
     for node in nodes:
-        async with contextlib.aclosing(_listing(engine, MetaFilter(reach=Reach.exact(node)), _PAGE)) as listing:
+        async with contextlib.aclosing(export_pages(engine, MetaFilter(reach=Reach.exact(node)))) as listing:
             async for page in listing:
                 found = [each for each in page.items if each.id in missing]
                 for each in found:
@@ -184,18 +184,21 @@ async def _listed_at(
 async def _pages(
     engine: MemoryEngine, filter: MetaFilter, sandboxes: bool, page_size: int
 ) -> AsyncGenerator[ExportPage, None]:
-    async with contextlib.aclosing(_listing(engine, filter, page_size)) as listing:
+    async with contextlib.aclosing(export_pages(engine, filter, page_size)) as listing:
         async for page in listing:
             yield page
     if sandboxes:
         for root, _ in await sandbox_roots(engine, filter):
             below = filter.model_copy(update={"reach": Reach.subtree(root)})
-            async with contextlib.aclosing(_listing(engine, below, page_size)) as listing:
+            async with contextlib.aclosing(export_pages(engine, below, page_size)) as listing:
                 async for page in listing:
                     yield page
 
 
-async def _listing(engine: MemoryEngine, filter: MetaFilter, page_size: int) -> AsyncGenerator[ExportPage, None]:
+async def export_pages(
+    engine: MemoryEngine, filter: MetaFilter, page_size: int = _PAGE
+) -> AsyncGenerator[ExportPage, None]:
+    """The pages of an export to its very end. Raises EngineFailure where it has none, and the engine's errors."""
     cursor: str | None = None
     seen: set[str] = set()
     empty = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from shiboken6 import isValid
 
 from explorer import text
-from explorer.contract import ExplorePage, Facet, Hit, InvalidRequest, MemoryEngine, MetaFilter, Namespace
+from explorer.contract import ExplorePage, Facet, Hit, InvalidRequest, ItemId, MemoryEngine, MetaFilter, Namespace
 from explorer.contract.query import MAX_BUCKETS
 from explorer.i18n import tr
 from explorer.ui.actions import actions_of, why_not
@@ -216,6 +216,10 @@ class Recent:
         self._hits[hit.id] = hit
         while len(self._hits) > self._most:
             del self._hits[next(iter(self._hits))]
+
+    def drop(self, gone: Collection[ItemId]) -> None:
+        """What was removed cannot be gone back to."""
+        self._hits = {id: hit for id, hit in self._hits.items() if id not in gone}
 
     def items(self) -> list[Hit]:
         return list(reversed(self._hits.values()))

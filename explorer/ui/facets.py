@@ -158,6 +158,7 @@ class FacetPanel(QWidget):
     filter_wanted = Signal(object)  # MetaFilter
     refused = Signal(object)  # the exception, when a value that was chosen can be no condition
     dead_changed = Signal()  # `dead` is another
+    forget_wanted = Signal(object)  # the MetaFilter with the value: of what it admits
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -173,6 +174,7 @@ class FacetPanel(QWidget):
         self._lanes: dict[str, list[Facet]] = {}  # what is being counted
         self._round: set[Facet] = set()  # with what was counted since the first of these began
         self._is_failed = False
+        self._why_not_forget = ""
         self._open = set(OPEN_FIRST)
         self._dead: dict[str, list[str]] = {}
         self._find_edits: dict[Facet, FindEdit] = {}
@@ -714,7 +716,21 @@ class FacetPanel(QWidget):
             menu.addAction(tr("Add to the filter"), lambda: self._choose(facet, toggled, value))
         menu.addSeparator()
         menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(value))
+        menu.addSeparator()
+        menu.setToolTipsVisible(True)
+        forget = menu.addAction(tr("Forget all with this value…"), lambda: self._forget(facet, value))
+        allow(forget, self._why_not_forget or ("" if row.can_be_chosen else tr("No filter can have this value")))
         menu.popup(at)
+
+    def allow_forgetting(self, why_not: str) -> None:
+        """Let what has a value be forgotten, or say why it cannot be."""
+        self._why_not_forget = why_not
+
+    def _forget(self, facet: Facet, value: str) -> None:
+        try:
+            self.forget_wanted.emit(narrowed(facet, self._filter, value))
+        except InvalidRequest as error:
+            self.refused.emit(error)
 
     def _popup_head_menu(self, facet: Facet, at: QPoint) -> None:
         section, model = self.model.section(facet), self.model

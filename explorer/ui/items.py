@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
@@ -144,6 +144,8 @@ class ItemList(QWidget):
     edit_connection_wanted = Signal()
     import_wanted = Signal()
     export_wanted = Signal()  # of what is selected
+    forget_wanted = Signal()  # what is selected
+    move_wanted = Signal()  # what is selected
     refresh_wanted = Signal()
     failed = Signal(object)  # an exception
     busy_changed = Signal(bool)
@@ -157,6 +159,8 @@ class ItemList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._engine: MemoryEngine | None = None
         self._name = ""
+        self.is_read_only = False
+        """Whether the engine refuses every write; set before it."""
         self._zone = zone or local_zone()
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
@@ -184,6 +188,8 @@ class ItemList(QWidget):
         self._wants_all_hits = False  # of a search: they are being loaded, and selected as they come
         self._let_go = 0  # items that were selected, and not found among the rows that were read again
         self._is_replacing = False  # rows or selection change, and not by the person
+        self._why_not_forget = ""  # whatever is selected
+        self._why_not_move = ""
         self._chosen_columns: dict[Column, bool] = {}
         self._announced = ""
         self.jobs = Jobs(self)
@@ -241,6 +247,10 @@ class ItemList(QWidget):
         self.export_button = QPushButton(tr("Export…"))
         self.export_button.setObjectName("exportSelectedButton")
         self.export_button.setAccessibleName(tr("Export what is selected"))
+        self.forget_button = QPushButton(tr("Forget…"))
+        self.forget_button.setObjectName("forgetSelectedButton")
+        self.forget_button.setProperty("kind", "dangerText")
+        self.forget_button.setAccessibleName(tr("Forget what is selected"))
         self.copied_label = _AsideLabel()
         self.copied_label.setObjectName("copiedLabel")
         self.copied_label.setTextFormat(Qt.TextFormat.PlainText)
@@ -279,6 +289,7 @@ class ItemList(QWidget):
         row.addWidget(self.loaded_label)
         row.addWidget(self.load_more_button)
         row.addWidget(self.export_button)
+        row.addWidget(self.forget_button)
 
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -302,6 +313,13 @@ class ItemList(QWidget):
         self.select_all_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.view.addAction(self.select_all_action)
         self.export_action = panel_action(self, tr("Selected items"), tr("Export…"))
+        self.forget_action = panel_action(self, tr("Selected items"), tr("Forget…"))
+        self.forget_action.setObjectName("forgetAction")
+        self.forget_action.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
+        self.forget_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.view.addAction(self.forget_action)
+        self.move_action = panel_action(self, tr("Selected items"), tr("Move or copy…"))
+        self.move_action.setObjectName("moveSelectedAction")
         self.count_all_action = panel_action(self, tr("Items"), tr("Count all"))
         self.load_more_action = panel_action(self, tr("Items"), tr("Load more"))
         self.go_on_action = panel_action(self, tr("Items"), tr("Look further"))
@@ -312,6 +330,8 @@ class ItemList(QWidget):
         self.view.entered_row.connect(self._on_view_entered_row)
         self.select_all_action.triggered.connect(self.select_all)
         self.export_action.triggered.connect(self.export_wanted)
+        self.forget_action.triggered.connect(self.forget_wanted)
+        self.move_action.triggered.connect(self.move_wanted)
         self.count_all_action.triggered.connect(self._on_count_all_button_clicked)
         self.load_more_action.triggered.connect(self._on_load_more_button_clicked)
         self.go_on_action.triggered.connect(self.model.go_on)
@@ -336,6 +356,7 @@ class ItemList(QWidget):
         self.columns_button.reset_wanted.connect(self._on_columns_button_reset_wanted)
         self.select_all_button.clicked.connect(self._on_select_all_button_clicked)
         self.export_button.clicked.connect(self.export_wanted)
+        self.forget_button.clicked.connect(self.forget_wanted)
         self.copy_cancel_button.clicked.connect(self.copies.cancel)
         self.count_all_button.clicked.connect(self._on_count_all_button_clicked)
         self.news_button.clicked.connect(self.refresh_wanted)
@@ -610,6 +631,36 @@ class ItemList(QWidget):
         settled, ask = self._settled_count(), self._shown_ask
         is_of_it = ask is not None and ask.filter == filter and not ask.is_search
         return settled.n if settled is not None and is_of_it and not settled.is_least else None
+
+    def allow_forgetting(self, why_not: str) -> None:
+        """Let what is selected be forgotten; or say why nothing can be, whatever is selected."""
+        self._why_not_forget = why_not
+        self._show_selected()
+
+    def allow_moving(self, why_not: str) -> None:
+        """Let what is selected be moved and copied; or say why nothing can be."""
+        self._why_not_move = why_not
+        self._show_selected()
+
+    def let_go(self, gone: Collection[ItemId], kept: Collection[ItemId] = ()) -> None:
+        """`gone` were removed and are still in the rows: choose what stays, before the rows are read again.
+
+        Those of `kept` that are held become what is selected; else the row that slides in becomes the current one.
+        """
+        held = self.model.held_rows()
+        rows = sorted(row for row, hit in held.items() if hit.id not in gone)
+        chosen = [row for row in rows if held[row].id in kept]
+        at = self.view.currentIndex().row()
+        after = [row for row in rows if row >= at]
+        now = chosen[0] if chosen else after[0] if after else rows[-1] if rows else None
+        if now is None:
+            self._current_id = None
+            self.view.selectionModel().clear()
+            self.item_selected.emit(None)
+            return
+        self.view.setCurrentIndex(self.model.index(now, Column.TEXT))
+        self.view.selectRow(now)
+        self._select_ids([held[row].id for row in chosen])
 
     def cancel_reading(self) -> None:
         """Stop reading. Rows that are there stay, and once it is scrolled those that are looked at are asked for."""
@@ -1149,12 +1200,11 @@ class ItemList(QWidget):
             way_on = tr("Choose one among the namespaces to see what it holds.")
             self._say("inbox", tr("Nothing is stored outside sandboxes"), f"{held} {way_on}")
         elif self._ask.filter.is_empty() and not self._ask.is_search:
-            self._say(
-                "inbox",
-                tr("Nothing is stored in {memory}", memory=inline(self._name)),
-                tr("Import a file to begin."),
-                [(tr("Import…"), self.import_wanted.emit)],
-            )
+            title = tr("Nothing is stored in {memory}", memory=inline(self._name))
+            if self.is_read_only:
+                self._say("inbox", title, tr("It is open read-only, so that nothing can be imported."))
+            else:
+                self._say("inbox", title, tr("Import a file to begin."), [(tr("Import…"), self.import_wanted.emit)])
         else:
             self._say_nothing_matches(why)
 
@@ -1395,6 +1445,12 @@ class ItemList(QWidget):
         allow(self.export_action, nothing or old)
         self.export_button.setEnabled(not old)
         self.export_button.setToolTip(old)
+        why_not = self._why_not_forget or nothing or old
+        allow(self.forget_action, why_not)
+        allow(self.move_action, self._why_not_move or nothing or old)
+        self.forget_button.setVisible(count != NONE)
+        self.forget_button.setEnabled(not why_not)
+        self.forget_button.setToolTip(why_not)
         allow(self.select_all_action, "" if self.model.rowCount() else tr("There are no items"))
         self.select_all_button.setText(tr("Select all {n}", n=settled) if settled is not None else tr("Select all"))
         is_limit = has_all_rows and (rows >= MAX_HITS_SELECTED or self.model.can_go_on)
@@ -1516,8 +1572,11 @@ class ItemList(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(list(self.copies.actions.values()))
         menu.addAction(self.export_action)
+        menu.addAction(self.move_action)
         menu.addSeparator()
         menu.addAction(self.select_all_action)
+        menu.addSeparator()
+        menu.addAction(self.forget_action)
         menu.popup(self.view.viewport().mapToGlobal(at))
 
     # The view

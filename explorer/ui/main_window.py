@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -42,6 +43,7 @@ from explorer.contract import (
     TinyMemoryError,
 )
 from explorer.i18n import OWN_NAMES, tr, tr_n
+from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
 from explorer.ui.banner import Banner
@@ -58,10 +60,13 @@ from explorer.ui.items import ItemList
 from explorer.ui.job_list import JobList, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.jobs_view import JobsView
+from explorer.ui.journal import JournalPanel
 from explorer.ui.labels import plain_label
+from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
 from explorer.ui.seals import sealed, unsealed
+from explorer.ui.removal_actions import RemovalActions
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
@@ -102,6 +107,10 @@ class MainWindow(QMainWindow):
     import_wanted = Signal()
     export_wanted = Signal()
     export_selected_wanted = Signal()
+    removal_wanted = Signal(object, object)  # a Target and an Action
+    forget_selected_wanted = Signal()
+    move_wanted = Signal(object)  # a Target
+    move_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
     quit_wanted = Signal()
     new_window_wanted = Signal()
@@ -116,6 +125,8 @@ class MainWindow(QMainWindow):
         self._may_close = False
         self._engine: MemoryEngine | None = None
         self._name = ""
+        self.is_read_only = False
+        """Whether what is open refuses every write."""
         self._health: EngineHealth | None = None
         self._zone = local_zone()
         self.trail = Trail(View())
@@ -137,7 +148,15 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
-        self._panels: list[Panel] = [self.namespaces, self.facets, self.timeline, self.items, self.viewer]
+        self.journal = JournalPanel(Journal(), self._zone)
+        self._panels: list[Panel] = [
+            self.namespaces,
+            self.facets,
+            self.timeline,
+            self.items,
+            self.viewer,
+            self.journal,
+        ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
         self._jobs_view: JobsView | None = None
@@ -150,6 +169,8 @@ class MainWindow(QMainWindow):
         self._dock_moved.timeout.connect(self._dress_dock_tabs)
 
         self._build_actions()
+        self.removing = RemovalActions(self)
+        self.moving = MoveActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -160,7 +181,10 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
+            self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
+        self.journal_dock = self._docks[-1]
+        self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
@@ -168,7 +192,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._order_tabs()
         self._first_layout = self.saveState(self._layout_version)
-        self._allow_actions(is_read_only=False, can_lock=False)
+        self._allow_actions()
         self._fill_views_menu()
         self._show_view()
 
@@ -205,6 +229,9 @@ class MainWindow(QMainWindow):
         self.read_only_action = self._action(tr("Read-only"), "lock", "", "")
         self.read_only_action.setCheckable(True)
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
+        self.journal_action = self._action(
+            tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
+        )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
             tr("Previous pane"), "", "Shift+F6", tr("Move the keyboard to the pane before")
@@ -291,7 +318,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer,
+        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -312,10 +339,18 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
-        menu.addActions([self.import_action, self.export_action, self.jobs_action])
+        menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
+        menu.addActions([self.jobs_action, self.journal_action])
+        menu.addSeparator()
+        menu.addActions(self.removing.all)
         menu.addSeparator()
         panels = menu.addMenu(tr("Panels"))
-        titles = (tr("Show panel: namespaces"), tr("Show panel: facets"), tr("Show panel: item"))
+        titles = (
+            tr("Show panel: namespaces"),
+            tr("Show panel: facets"),
+            tr("Show panel: item"),
+            tr("Show panel: journal"),
+        )
         for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
             toggle.setProperty("wholeTitle", title)  # where it stands alone: in the palette
@@ -419,6 +454,9 @@ class MainWindow(QMainWindow):
         self.items.counted.connect(self._on_items_counted)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.export_wanted.connect(self.export_selected_wanted)
+        self.items.forget_wanted.connect(self.forget_selected_wanted)
+        self.namespaces.removal_wanted.connect(self.removal_wanted)
+        self.facets.forget_wanted.connect(self.removing.forget)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
@@ -436,6 +474,7 @@ class MainWindow(QMainWindow):
         self.palette_action.triggered.connect(lambda: self.palette_box.open())
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
+        self.journal_action.triggered.connect(lambda: self.show_journal())
         self.jobs_button.clicked.connect(self.show_jobs)
         self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
         self.job_list.changed.connect(self._show_jobs)
@@ -486,12 +525,20 @@ class MainWindow(QMainWindow):
             self.items.select_all_button,
             self.items.copy_cancel_button,
             self.items.export_button,
+            self.items.forget_button,
             *(self.viewer.segments.button(choice) for choice in (READ, RAW, METADATA, WHY)),
             self.viewer.similar_button,
             self.viewer.copy_button,
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            close_buttons[3],
+            self.journal.search_edit,
+            self.journal.tree,
+            self.journal.open_button,
+            self.journal.continue_button,
+            self.journal.restore_button,
+            self.journal.file_button,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
         policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
@@ -510,6 +557,16 @@ class MainWindow(QMainWindow):
     def engine(self) -> MemoryEngine | None:
         return self._engine
 
+    @property
+    def connection_name(self) -> str:
+        """What is open, as the person calls it."""
+        return self._name
+
+    @property
+    def health(self) -> EngineHealth | None:
+        """What the engine said last about itself; None before its first word."""
+        return self._health
+
     def show_choices(self, choices: list[Choice], current: str) -> None:
         self.connection_box.show_choices(choices, current)
 
@@ -519,17 +576,18 @@ class MainWindow(QMainWindow):
         name: str,
         *,
         is_read_only: bool,
-        can_lock: bool,
         keeps_view: bool = False,
         key: str = "",
     ) -> None:
         """Browse another engine; the one before is the caller's to close.
 
-        `can_lock`: whether this engine can be reopened read-only. `keeps_view`: it holds the same memory, so that
-        view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known among the others,
-        and by which its saved views are found.
+        `is_read_only`: it refuses every write, so that no action that writes is offered. `keeps_view`: it holds the
+        same memory, so that view, trail and selection stay; otherwise all begin anew. `key`: that by which it is known
+        among the others, and by which its saved views are found.
         """
         self._engine, self._health = engine, None
+        self._engine, self._name, self._health = engine, name, None
+        self.is_read_only = self.items.is_read_only = is_read_only
         self.error_banner.clear()
         self.read_label.clear()
         self.views.open(key if engine is not None else "")
@@ -545,6 +603,9 @@ class MainWindow(QMainWindow):
             panel.set_engine(engine)
         self._allow_actions(is_read_only, can_lock)
         self.show_name(name)
+        self._allow_actions()
+        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
+        self._show_health()
         self._show_view()
         self._ask_health()
         self._health_timer.start()
@@ -558,17 +619,23 @@ class MainWindow(QMainWindow):
         self._show_health()
 
     def _allow_actions(self, is_read_only: bool, can_lock: bool) -> None:
+    def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
         for action in (self.refresh_action, self.export_action, self.find_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
-        allow(self.import_action, nothing or (tr("Opened read-only") if is_read_only else ""))
-        allow(self.read_only_action, nothing or ("" if can_lock else tr("Only a file can be opened read-only")))
-        self._show_lock(is_read_only)
+        why_not_write = nothing or (tr("Opened read-only") if self.is_read_only else "")
+        allow(self.import_action, why_not_write)
+        self.removing.allow(why_not_write)
+        self.moving.allow()
+        self.journal.refuse_writing(why_not_write)
+        self.moving.allow()
+        allow(self.read_only_action, nothing)
+        self._show_lock()
 
-    def _show_lock(self, is_read_only: bool) -> None:
-        action = self.read_only_action
+    def _show_lock(self) -> None:
+        action, is_read_only = self.read_only_action, self.is_read_only
         action.setChecked(is_read_only)
         action.setIconText(tr("Read-only") if is_read_only else tr("Can write"))
         if action.isEnabled():
@@ -618,6 +685,8 @@ class MainWindow(QMainWindow):
         allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
         allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        self.removing.show_view()
+        self.moving.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
@@ -690,6 +759,14 @@ class MainWindow(QMainWindow):
         # Translators: when they were read, past tense.
         self.read_label.setText(tr("{items}, read {time}", items=words, time=f"{datetime.now(self._zone):%H:%M:%S}"))
 
+    def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
+        """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
+        self.recent.drop(gone)
+        self.items.let_go(gone, kept)
+        if self.viewer.hit is not None and self.viewer.hit.id in gone:
+            self.viewer.show_hit(None)
+        self.refresh()
+
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)
 
@@ -738,11 +815,19 @@ class MainWindow(QMainWindow):
         self.search_box.search_edit.selectAll()
 
     def _go_to_pane(self, step: int) -> None:
-        panes: list[QWidget] = [self.namespaces, self.facets, self.items, self.viewer, self.search_box.search_edit]
+        panes: list[QWidget] = [
+            self.namespaces,
+            self.facets,
+            self.items,
+            self.viewer,
+            self.journal,
+            self.search_box.search_edit,
+        ]
         heads: dict[QWidget, QWidget] = {
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.journal: self.journal.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -847,6 +932,17 @@ class MainWindow(QMainWindow):
         self.jobs_view.show()
         self.jobs_view.raise_()
         self.jobs_view.activateWindow()
+
+    def show_journal(self, path: Path | None = None) -> None:
+        """The dock of the journal, with the keyboard in it, at a receipt where one is named."""
+        is_new = not self.journal_dock.isVisible()
+        self.journal_dock.show()
+        self.journal_dock.raise_()  # where it lies under another
+        if is_new and not self._has_own_layout:
+            self.place_docks()
+        self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
+        if path is not None:
+            self.journal.show_receipt(path)
 
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
@@ -961,9 +1057,10 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer = self._docks
+        namespaces, facets, viewer, journal = self._docks
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 60 // 100, journal: height * 40 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -975,7 +1072,7 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.show()
+            dock.setVisible(dock is not self.journal_dock)
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:

@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.i18n import mark, tr
+from explorer.removal.plan import Action, Target
+from explorer.ui.actions import allow
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
@@ -219,10 +221,13 @@ class NamespacePanel(QWidget):
     """The nodes with their counts under the filter, and the choice of where it reads."""
 
     filter_wanted = Signal(object)  # MetaFilter
+    removal_wanted = Signal(object, object)  # a Target and an Action
+    move_wanted = Signal(object)  # a Target
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("namespacePanel")
+        self._why_not_forget = self._why_not_erase = self._why_not_move = ""
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
@@ -466,7 +471,25 @@ class NamespacePanel(QWidget):
             action.setEnabled(reach != self._filter.reach)
         menu.addSeparator()
         menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(path))
+        menu.addSeparator()
+        menu.setToolTipsVisible(True)
+        here, below = Target.at(node.namespace), Target.below(node.namespace)
+        whole = tr("Move or copy the whole tree…") if node.namespace.is_root else tr("Move or copy here and below…")
+        for words, target in ((tr("Move or copy items here…"), here), (whole, below)):
+            allow(menu.addAction(words, partial(self.move_wanted.emit, target)), self._why_not_move)
+        menu.addSeparator()
+        for words, target, act in _removals(node.namespace):
+            action = menu.addAction(words, partial(self.removal_wanted.emit, target, act))
+            allow(action, self._why_not_erase if act is Action.ERASE else self._why_not_forget)
         menu.popup(at)
+
+    def allow_removing(self, why_not_forget: str, why_not_erase: str) -> None:
+        """Let nodes be forgotten and erased, or say why they cannot be."""
+        self._why_not_forget, self._why_not_erase = why_not_forget, why_not_erase
+
+    def allow_moving(self, why_not: str) -> None:
+        """Let what is at nodes be moved and copied, or say why it cannot be."""
+        self._why_not_move = why_not
 
     # What is open
 
@@ -519,6 +542,21 @@ class NamespacePanel(QWidget):
         self._fit_columns()
         self.tree.header().updateGeometry()
         self.tree.scheduleDelayedItemsLayout()
+
+
+def _removals(at: Namespace) -> list[tuple[str, Target, Action]]:
+    """What can be removed at a node: what is there itself, and all below as well."""
+    here, below = Target.at(at), Target.below(at)
+    if at.is_root:
+        whole = tr("Forget the whole tree…"), tr("Erase the whole tree…")
+    else:
+        whole = tr("Forget here and below…"), tr("Erase here and below…")
+    return [
+        (tr("Forget items here…"), here, Action.FORGET),
+        (whole[0], below, Action.FORGET),
+        (tr("Erase items here…"), here, Action.ERASE),
+        (whole[1], below, Action.ERASE),
+    ]
 
 
 def _without_reach(filter: MetaFilter) -> MetaFilter:

@@ -23,9 +23,11 @@ from explorer.engines import (
     file_settings,
     find_credential,
     list_engines,
+    read_only_view,
 )
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
+from explorer.removal.journal import Journal
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
@@ -35,6 +37,10 @@ from explorer.ui.engine_words import engine_label
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.journal_model import title_of, where_of
+from explorer.ui.moves import Moves
+from explorer.ui.receipts import Receipts
+from explorer.ui.removals import Removals
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE, Choice
 from explorer.ui.transfers import Transfers
 
@@ -66,9 +72,15 @@ class Program:
         self.keys = keys
         self._sample = sample
         self._opened: Opened | None = None
+        self._unlocked: MemoryEngine | None = None
+        """The engine that was locked as it was: the window has a view of it, and unlocking gives it back."""
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
+        window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
+        self.removals = Removals(window, window.journal.journal)
+        self.receipts = Receipts(window, self.removals)
+        self.moves = Moves(window, window.journal.journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -103,25 +115,29 @@ class Program:
             await self.open_saved(options.connection)
         elif key:
             await self._open_again(key)
+            await self.open_saved(options.connection, is_read_only=options.is_read_only)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
-            await self._open_last()
+            await self._open_last(is_read_only=options.is_read_only)
         if options.filter is not None and self.window.engine is not None:
             self.window.go_to_filter(options.filter)
         self._say_notices()
+        if options.shot is None:  # a picture is of the memory alone
+            await self._say_interrupted()
 
-    async def _open_last(self) -> None:
+    async def _open_last(self, *, is_read_only: bool) -> None:
         """Open what was open last; the sample where that is not possible any more."""
         last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
         try:
             await self._open_again(f"{_SAVED_KEY}{last.name}")
+            await self.open_saved(last.name, is_read_only=is_read_only)
         except TinyMemoryError as error:
-            await self.open_sample()
+            await self.open_sample(is_read_only=is_read_only)
             self.window.show_exception(error)
         else:
             if self.window.engine is None:  # its key was not given
-                await self.open_sample()
+                await self.open_sample(is_read_only=is_read_only)
 
     async def _open_again(self, key: str) -> None:
         """Open what was open when the program ended. Raises ConfigError for a file that is not there any more: an empty
@@ -152,8 +168,8 @@ class Program:
         settings = file_settings(path, read_only=is_read_only or None)
         await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
 
-    async def open_saved(self, name: str) -> None:
-        """Open a saved connection, asking for its key where it is not kept."""
+    async def open_saved(self, name: str, *, is_read_only: bool = False) -> None:
+        """Open a saved connection, read-only at least where it is saved so, asking for its key where it is not kept."""
         await self._load_saved()
         saved = next((saved for saved in self._saved if saved.name == name), None)
         if saved is None:
@@ -172,7 +188,8 @@ class Program:
             if not await ask(dialog):
                 return
             credential = dialog.credential
-        if await self._open(Opened(f"{_SAVED_KEY}{name}", name, saved.engine, saved.settings, credential)):
+        settings = saved.settings.model_copy(update={"read_only": True}) if is_read_only else saved.settings
+        if await self._open(Opened(f"{_SAVED_KEY}{name}", name, saved.engine, settings, credential)):
             await self._touch(name)
 
     async def _open(self, opened: Opened) -> bool:
@@ -199,23 +216,53 @@ class Program:
             if not is_shown:
                 self._say_down(opened, health)
             return False
+        self._unlocked = None
+        self._show(opened, engine)
+        if not health.is_serving:
+            self._say_down(opened, health)
+        if old is not None:
+            await self._close_engine(old)
+        return health.is_serving
+
+    def _show(self, opened: Opened, engine: MemoryEngine) -> None:
         keeps_view = self._opened is not None and self._opened.key == opened.key
         self._opened = opened
         self.window.show_engine(
             engine,
             opened.name,
             is_read_only=bool(opened.settings.read_only),
-            can_lock=engine.descriptor().needs_path,
             keeps_view=keeps_view,
             key=opened.key,
         )
         self.transfers.leave(opened.settings.path)
+        self.removals.leave(opened.settings.path)
+        self.moves.leave(opened.settings.path, opened.name if opened.key.startswith(_SAVED_KEY) else "")
         self._show_choices()
-        if not health.is_serving:
-            self._say_down(opened, health)
-        if old is not None:
-            await self._close_engine(old)
-        return health.is_serving
+
+    async def _turn_lock(self, opened: Opened, *, is_read_only: bool) -> None:
+        """Lock what is open, or unlock it where the person says so again; for this session, whatever is saved."""
+        if not is_read_only and not await self._is_unlocking_wanted(opened):
+            return
+        turned = replace(opened, settings=opened.settings.model_copy(update={"read_only": is_read_only or None}))
+        engine = self._unlocked
+        if is_read_only and self.window.engine is not None and not self.window.engine.descriptor().needs_path:
+            engine = self.window.engine
+        if engine is None:  # a file, which is locked on the disk as well; or one that was opened locked
+            await self._open(turned)
+        elif await self._may_end_jobs(tr("Cancel jobs and open"), tr("Cancel")):
+            # As it is, not opened anew: one that is held in memory would be empty.
+            self._unlocked = engine if is_read_only else None
+            self._show(turned, read_only_view(engine) if is_read_only else engine)
+
+    async def _is_unlocking_wanted(self, opened: Opened) -> bool:
+        name = opened.key.removeprefix(_SAVED_KEY) if opened.key.startswith(_SAVED_KEY) else ""
+        is_kept = any(saved.name == name and saved.settings.read_only for saved in self._saved)
+        said = tr("What is stored there can then be changed and removed, until you lock it or open another memory.")
+        if is_kept:
+            said += " " + tr("The saved connection stays read-only: at the next start it is locked again.")
+        return await confirm(
+            self.window, tr("Allow changes in {name}?", name=text.inline(opened.name)), said, tr("Allow changes")
+        )
 
     def _say_down(self, opened: Opened, health: EngineHealth) -> None:
         self.has_failed = True
@@ -255,6 +302,35 @@ class Program:
         if self.store.notices:
             self.window.error_banner.show_note(" ".join(text.shown(notice, 600) for notice in self.store.notices))
             self.store.notices.clear()
+
+    async def _say_interrupted(self) -> None:
+        """Offer to go on with what was interrupted; where the banner says something else already, the journal does."""
+        window = self.window
+        try:
+            found = await asyncio.to_thread(window.journal.journal.unfinished)
+        except TinyMemoryError as error:
+            log.warning("looking for what was interrupted: %s", error)
+            return
+        if not found:
+            return
+        first = found[0]
+        if window.error_banner.sentence:
+            window.show_journal(first.path)
+        elif len(found) > 1 or window.is_read_only:
+            n = len(found)
+            said = tr_n(
+                "A removal or a move was interrupted; the journal has it.",
+                "{n} removals and moves were interrupted; the journal has them.",
+                n,
+                n=text.number(n),
+            )
+            show = partial(window.show_journal, first.path)
+            window.error_banner.show_note(said, tr("Open the journal"), show, icon="pause")
+        else:
+            what = text.listed((title_of(first), where_of(first), window.journal.model.when(first)))
+            said = text.full_stop(text.named(tr("Interrupted"), what))
+            go_on = partial(window.journal.continue_wanted.emit, first.path)
+            window.error_banner.show_note(said, tr("Continue…"), go_on, icon="pause")
 
     def _show_choices(self) -> None:
         engines = {engine.id: engine for engine in list_engines()}
@@ -351,11 +427,8 @@ class Program:
         self._show_choices()
 
     def _on_window_read_only_wanted(self, is_read_only: bool) -> None:
-        opened = self._opened
-        if opened is None:
-            return
-        settings = opened.settings.model_copy(update={"read_only": is_read_only or None})
-        self._start_open(Opened(opened.key, opened.name, opened.engine_id, settings, opened.credential))
+        if self._opened is not None:
+            self.jobs.start("open", self._turn_lock(self._opened, is_read_only=is_read_only), lambda _: None)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.has_failed |= lane == "open"
@@ -424,6 +497,9 @@ class Program:
         """End the window's work, then the engine."""
         await self.jobs.aclose()
         await self.transfers.aclose()
+        await self.receipts.aclose()
+        await self.removals.aclose()
+        await self.moves.aclose()
         await self.window.aclose()
         if self.window.engine is not None:
             await self._close_engine(self.window.engine)

@@ -41,6 +41,7 @@ def watch(window: MainWindow) -> None:
         (window.timeline.jobs, of_timeline(window)),
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
+        (window.journal.jobs, of_journal(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -94,6 +95,13 @@ def of_facets(window: MainWindow) -> Reads:
     return {
         "counts": Read(tr("Counting the facets"), panel.cancel_counting, facets),
         "everything": Read(tr("Counting everything"), panel.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_journal(window: MainWindow) -> Reads:
+    return {
+        "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
+        "settle": Read(tr("Ending a receipt"), None),
     }
 
 

@@ -140,7 +140,7 @@ async def bench(build: Build, pages: int) -> None:
     say("opening")
 
     async def opening() -> None:
-        window.show_engine(engine, path.name, is_read_only=False, can_lock=True)
+        window.show_engine(engine, path.name, is_read_only=False)
         await until(lambda: not window.facets.jobs.is_busy)
         painted(window.facets)
 
@@ -245,7 +245,7 @@ async def large_items(window: MainWindow, blocks: Blocks, rows: list[Measured]) 
     with tempfile.TemporaryDirectory() as folder:
         engine = open_engine(Path(folder) / "large.db")
         ids = [receipt.id for receipt in await engine.store_many([*large.values()])]
-        window.show_engine(engine, "large.db", is_read_only=False, can_lock=True)
+        window.show_engine(engine, "large.db", is_read_only=False)
         await settled(window)
         model, view, viewer = window.items.model, window.items.view, window.viewer
         places = {model.held(row).id: row for row in range(model.rowCount()) if model.held(row) is not None}
@@ -262,7 +262,7 @@ async def large_items(window: MainWindow, blocks: Blocks, rows: list[Measured]) 
             firsts.append(await spent(shown))
             await settled(window)
             rows.append((f"first text of {name}", firsts[-1], None, blocks.take()))
-        window.show_engine(None, "", is_read_only=True, can_lock=False)
+        window.show_engine(None, "", is_read_only=True)
         await engine.aclose()
     return firsts
 

@@ -84,6 +84,14 @@ async def choose(qtbot: QtBot, until: Until, action: QAction, path: Path) -> Non
     type_path(qtbot, dialog, path)
 
 
+async def say_yes(qtbot: QtBot, until: Until, words: str) -> None:
+    """Press the button of these words in the question that comes."""
+    await until(lambda: dialog_of(QMessageBox) is not None)
+    box = dialog_of(QMessageBox)
+    assert box is not None
+    qtbot.mouseClick(next(one for one in box.buttons() if one.text() == words), Qt.MouseButton.LeftButton)
+
+
 async def test_a_first_run_opens_the_sample(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options())
@@ -167,6 +175,8 @@ async def test_the_lock_is_turned_from_the_palette(qtbot: QtBot, tmp_path: Path,
             qtbot.keyClick(window.items.view, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
             qtbot.keyClicks(window.palette_box.edit, "read-only")
             qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
+            if text == "Can write":
+                await say_yes(qtbot, until, "Allow changes")
             await until(lambda text=text: is_idle(program) and window.read_only_button.text() == text)
 
 
@@ -197,6 +207,7 @@ async def test_a_file_of_any_name_is_opened_and_locked(qtbot: QtBot, tmp_path: P
         assert program.window.read_only_button.isChecked()
         before = path.read_bytes()
         qtbot.mouseClick(program.window.read_only_button, Qt.MouseButton.LeftButton)
+        await say_yes(qtbot, until, "Allow changes")
         await until(lambda: is_idle(program) and not program.window.read_only_button.isChecked())
         assert rows(program) == 1
         assert path.read_bytes() == before
@@ -249,6 +260,7 @@ async def test_the_lock_reopens_the_file(qtbot: QtBot, tmp_path: Path, until: Un
         assert not program.window.import_action.isEnabled()
         assert rows(program) == 1
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        await say_yes(qtbot, until, "Allow changes")
         await until(lambda: is_idle(program) and button.text() == "Can write")
 
 

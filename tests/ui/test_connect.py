@@ -84,13 +84,13 @@ async def test_only_what_an_engine_needs_is_asked(qtbot: QtBot, tmp_path: Path, 
     async with showing(qtbot, ConnectionStore(tmp_path / "c.json")) as dialog:
         assert visible(dialog) == {"nameEdit", "pathEdit", "readOnlyCheck"}
         choose_engine(qtbot, dialog, "reference")
-        assert visible(dialog) == {"nameEdit"}
+        assert visible(dialog) == {"nameEdit", "readOnlyCheck"}
         choose_engine(qtbot, dialog, "hosted-test")
-        assert visible(dialog) == {"nameEdit", "endpointEdit", "keyPlaceBox", "keyEdit"}
+        assert visible(dialog) == {"nameEdit", "readOnlyCheck", "endpointEdit", "keyPlaceBox", "keyEdit"}
         dialog.place_box.setCurrentIndex(dialog.place_box.findData(KeyPlace.ENVIRONMENT.value))
-        assert visible(dialog) == {"nameEdit", "endpointEdit", "keyPlaceBox", "variableEdit"}
+        assert visible(dialog) == {"nameEdit", "readOnlyCheck", "endpointEdit", "keyPlaceBox", "variableEdit"}
         dialog.place_box.setCurrentIndex(dialog.place_box.findData(KeyPlace.ASK.value))
-        assert visible(dialog) == {"nameEdit", "endpointEdit", "keyPlaceBox"}
+        assert visible(dialog) == {"nameEdit", "readOnlyCheck", "endpointEdit", "keyPlaceBox"}
 
 
 async def test_a_new_file_is_saved_and_chosen(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

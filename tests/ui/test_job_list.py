@@ -50,7 +50,7 @@ async def working(qtbot: QtBot, folder: Path, until: Until) -> AsyncIterator[tup
     program = Program(window, ConnectionStore(folder / "connections.json"), KeyStore(), folder / "sample.db")
     engine = SlowStore()
     await filled(ITEMS, engine)
-    window.show_engine(engine, "a memory", is_read_only=False, can_lock=False)
+    window.show_engine(engine, "a memory", is_read_only=False)
     try:
         await until(lambda: window.is_idle)
         yield program, engine

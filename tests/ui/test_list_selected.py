@@ -448,7 +448,8 @@ async def test_the_menu_of_a_row_offers_the_copies(qtbot: QtBot, until: Until) -
     items.view.customContextMenuRequested.emit(rect.center())
     menu = next(one for one in items.findChildren(QMenu) if one.isVisible())
     words = [action.text() for action in menu.actions() if action.text()]
-    assert words == ["Copy text", "Copy as Markdown", "Copy as JSON", "Copy id", "Export…", "Select all"]
+    copies = ["Copy text", "Copy as Markdown", "Copy as JSON", "Copy id"]
+    assert words == [*copies, "Export…", "Move or copy…", "Select all", "Forget…"]
     menu.close()
     await items.aclose()
 

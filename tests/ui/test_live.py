@@ -102,7 +102,7 @@ async def opened(
     window.resize(1440, 900)
     window.show()
     window.watch.timer.setInterval(LOOK_EVERY_MS)
-    window.show_engine(engine, "a.db", is_read_only=False, can_lock=True)
+    window.show_engine(engine, "a.db", is_read_only=False)
     if filter is not None:
         window.go_to_filter(filter)
     try:

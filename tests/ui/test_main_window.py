@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, QSettings, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -67,7 +68,7 @@ async def opened(
     qtbot.addWidget(window)
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "a.db", is_read_only=False, can_lock=True)
+    window.show_engine(engine, "a.db", is_read_only=False)
     try:
         await until(lambda: window.is_idle)
         yield window
@@ -337,7 +338,7 @@ async def test_closing_waits_for_the_program(qtbot: QtBot, tmp_path: Path, until
 async def test_the_promised_names_are_there(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     promised = """connectionBox healthBadge backButton forwardButton searchEdit modeBox readOnlyButton refreshButton
         chipBar clearFilterButton namespaceTree reachBox facetTree timelineView itemView itemCountLabel itemViewer
-        errorBanner chip:tags_any jobsView"""
+        errorBanner chip:tags_any jobsView journalDock"""
     async with opened(qtbot, tmp_path, until) as window:
         window.go_to_filter(MetaFilter(tags_any=["refunds"]))
         await until(lambda: window.is_idle)
@@ -345,7 +346,8 @@ async def test_the_promised_names_are_there(qtbot: QtBot, tmp_path: Path, until:
         assert window.objectName() == "mainWindow"
         for name in promised.split():
             assert len(window.findChildren(QWidget, name)) == 1, name
-        assert window.export_action.objectName() == "exportAction"
+        for name in ("exportAction", "forgetAction", "eraseAction"):
+            assert len(window.findChildren(QAction, name)) == 1, name
 
 
 async def test_every_control_has_a_name_to_be_spoken(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

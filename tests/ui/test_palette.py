@@ -142,7 +142,7 @@ async def test_every_action_of_the_window_is_there_and_found_by_its_title(
 ) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         if not is_open:
-            window.show_engine(None, "", is_read_only=False, can_lock=False)
+            window.show_engine(None, "", is_read_only=False)
         # A menu on a row belongs to the row: it is there only while it is open.
         window.items.view.customContextMenuRequested.emit(window.items.view.rect().center())
         open_palette(qtbot, window)

@@ -193,7 +193,7 @@ async def showing(
     program = Program(window, ConnectionStore(folder / "connections.json"), KeyStore(), folder / "sample.db")
     engine = Slow()
     await filled(items or [learning(f"item {at:03}", tags=["all"]) for at in range(n)], engine)
-    window.show_engine(engine, "a memory", is_read_only=False, can_lock=False)
+    window.show_engine(engine, "a memory", is_read_only=False)
     try:
         await until(lambda: window.is_idle)
         monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
@@ -533,7 +533,7 @@ async def test_a_time_line_that_was_never_counted_says_why(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=3) as (window, engine):
         gate = engine.hold("histogram")
-        window.show_engine(engine, "again", is_read_only=False, can_lock=False)
+        window.show_engine(engine, "again", is_read_only=False)
         job = await job_called(window, until, "Counting over time")
         job.stop()
         await until(lambda: job.state is State.CANCELLED)
@@ -549,7 +549,7 @@ async def test_facets_that_were_never_counted_say_why(
 ) -> None:
     async with showing(qtbot, tmp_path, until, monkeypatch, n=3) as (window, engine):
         gate = engine.hold("explore_many")
-        window.show_engine(engine, "again", is_read_only=False, can_lock=False)
+        window.show_engine(engine, "again", is_read_only=False)
         job = await job_called(window, until, "Counting the facets")
         job.stop()
         await until(lambda: job.state is State.CANCELLED)

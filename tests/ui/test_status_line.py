@@ -36,7 +36,7 @@ async def test_the_status_line_says_how_many_when_and_in_which_zone(
         window.go_to_filter(MetaFilter(agent_id="triage"))
         window.search_box.search("")
         await until(lambda: label.text() == "1 item, read 09:05:07")
-        window.show_engine(None, "", is_read_only=True, can_lock=False)
+        window.show_engine(None, "", is_read_only=True)
         assert label.text() == "", "of what was open before nothing stays"
 
 

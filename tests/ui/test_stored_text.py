@@ -152,7 +152,7 @@ async def test_what_looks_like_markup_is_text_in_every_part_of_the_window(
     assert isinstance(engine, FakeEngine)
     engine.state = EngineHealth.degraded(text)
     async with opened(qtbot, tmp_path, until, engine) as window:
-        window.show_engine(engine, text, is_read_only=False, can_lock=True)
+        window.show_engine(engine, text, is_read_only=False)
         await until(lambda: window.is_idle and window.items.model.rowCount() == 3)
         for facet in Facet:
             window.facets.reveal(facet)

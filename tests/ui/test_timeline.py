@@ -564,7 +564,7 @@ async def test_a_day_is_the_same_in_list_viewer_chip_and_filter(
     qtbot.addWidget(window)
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "a", is_read_only=False, can_lock=False)
+    window.show_engine(engine, "a", is_read_only=False)
     await until(lambda: window.is_idle)
     model = window.items.model
     days = {model.hit(row).text: model.index(row, Column.OBSERVED) for row in range(model.rowCount())}
@@ -604,7 +604,7 @@ async def test_in_the_window_a_range_is_one_step_with_a_chip(qtbot: QtBot, until
     qtbot.addWidget(window)
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "a", is_read_only=False, can_lock=False)
+    window.show_engine(engine, "a", is_read_only=False)
     await until(lambda: window.is_idle)
     view = window.findChild(TimelineView, "timelineView")
     assert view is not None

@@ -181,7 +181,7 @@ async def test_the_windows_key_finds_in_the_item_where_that_has_the_keyboard(qtb
     qtbot.addWidget(window)
     window.show()
     engine = await filled([note(TEXT, mime="text/plain")])
-    window.show_engine(engine, "a.db", is_read_only=False, can_lock=True)
+    window.show_engine(engine, "a.db", is_read_only=False)
     await until(lambda: window.is_idle)
     window.activateWindow()
     control = Qt.KeyboardModifier.ControlModifier

@@ -254,7 +254,7 @@ async def test_the_window_hands_its_search_to_the_page(qtbot: QtBot, until: Unti
     qtbot.addWidget(window)
     window.resize(1440, 900)
     window.show()
-    window.show_engine(engine, "a.db", is_read_only=False, can_lock=True)
+    window.show_engine(engine, "a.db", is_read_only=False)
     await until(lambda: window.is_idle)
     window.viewer.segments.button(WHY).click()
     await until(lambda: lead(window.viewer).startswith("Item 1 of this list. Nothing is searched for"))

@@ -137,7 +137,7 @@ async def test_saving_and_showing_one_in_the_window(
     engine = build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
     await engine.store_many(ITEMS)
     async with opened(qtbot, tmp_path, until, engine, settings) as window:
-        window.show_engine(engine, "a.db", is_read_only=False, can_lock=True, key="file:/a.db")
+        window.show_engine(engine, "a.db", is_read_only=False, key="file:/a.db")
         window.go(View(MetaFilter(tags_any=["refunds"]), "refund", None))
         window.facets.parentWidget().hide()
         window.items.set_column_shown(Column.AGENT, True)

@@ -296,13 +296,13 @@ class ConnectDialog(QDialog):
         self._result = _Result()
 
         path_row = _row(self.path_edit, self.choose_button)
-        access_row = _row(self.read_only_check, _tone(tr("The file stays as it is until you unlock.")))
+        access_row = _row(self.read_only_check, _tone(tr("Nothing in it can change until you unlock it.")))
         modes_row = _row(self._modes, _tone(tr("as this engine declares")))
         self._fields = QFormLayout()
         self._fields.setHorizontalSpacing(16)
         self._fields.setVerticalSpacing(8)
         self._fields.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._path_rows = [(tr("File"), path_row), (tr("Access"), access_row)]
+        self._path_rows = [(tr("File"), path_row)]
         self._endpoint_rows = [(tr("Address"), self.endpoint_edit)]
         self._key_rows: list[tuple[str, QWidget]] = [
             # Translators: where it is kept.
@@ -315,6 +315,7 @@ class ConnectDialog(QDialog):
             *self._path_rows,
             *self._endpoint_rows,
             *self._key_rows,
+            (tr("Access"), access_row),
             (tr("Search"), modes_row),
         ]
         for words, widget in rows:
@@ -461,7 +462,7 @@ class ConnectDialog(QDialog):
         settings = old.model_copy(
             update={
                 "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,
-                "read_only": (self.read_only_check.isChecked() or None) if engine.needs_path else None,
+                "read_only": self.read_only_check.isChecked() or None,
                 "endpoint": self.endpoint_edit.text().strip() or None,
             }
         )
@@ -490,8 +491,7 @@ class ConnectDialog(QDialog):
         if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
             await asyncio.to_thread(_check_folder, path)
             return tr("The file is not there yet: opening makes a new, empty memory."), None
-        # A test must leave no mark in the file.
-        settings = saved.settings.model_copy(update={"read_only": True if path is not None else None})
+        settings = saved.settings.model_copy(update={"read_only": True})  # a test leaves no mark
         engine = build_engine(saved.engine, settings, await self._credential(saved))
         try:
             started = time.monotonic()

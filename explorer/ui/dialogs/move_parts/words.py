@@ -1,0 +1,302 @@
+"""A move or a copy in words: what goes where, what stays, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+
+from explorer import text
+from explorer.contract import ItemId, Namespace
+from explorer.i18n import tr, tr_n
+from explorer.removal.moving import MoveOutcome, MovePreview, Way
+from explorer.removal.plan import Plan, Target
+from explorer.ui.dialogs.remove_parts.words import NAME_CHARS, Line, Section, what
+
+_SHORT_NAME_CHARS = 60
+_LINES_MOST = 5
+_REASONS_MOST = 20
+
+ShowIds = Callable[[str, list[ItemId]], Callable[[], None]]
+"""Makes what shows these ids, under a sentence."""
+
+
+def title(target: Target, is_copy: bool) -> str:
+    """`Move team:acme and everything below it`."""
+    return tr("Copy {what}", what=what(target)) if is_copy else tr("Move {what}", what=what(target))
+
+
+def press(is_copy: bool, n: int) -> str:
+    """What the button says that begins it."""
+    if is_copy:
+        return tr_n("Copy {n} item", "Copy {n} items", n, n=text.number(n))
+    return tr_n("Move {n} item", "Move {n} items", n, n=text.number(n))
+
+
+def promise(is_copy: bool) -> str:
+    if is_copy:
+        return tr("Read back whole where they go. Nothing is removed here.")
+    return tr("Read back whole where they go, and only then removed here.")
+
+
+# Before it
+
+
+def sections(
+    plan: Plan,
+    preview: MovePreview,
+    way: Way,
+    connection: str,
+    taken: Collection[Namespace],
+    take: Callable[[Namespace], Callable[[], None]],
+    show_ids: ShowIds,
+) -> list[Section]:
+    """What goes and where to, in the connection of that name, and what stays; `taken` are sandboxes that go too."""
+    found = [
+        Section(tr("What goes"), list(_goes(plan, preview, way, connection, taken, take))),
+        Section(tr("What stays"), list(_stays(plan, preview, way, taken, take, show_ids))),
+    ]
+    return [section for section in found if section.lines]
+
+
+def _goes(
+    plan: Plan,
+    preview: MovePreview,
+    way: Way,
+    connection: str,
+    taken: Collection[Namespace],
+    take: Callable[[Namespace], Callable[[], None]],
+) -> Iterator[Line]:
+    n, at = preview.total, len(preview.found.nodes)
+    where = tr_n("at {n} node", "at {n} nodes", at, n=text.number(at))
+    if preview.is_whole:
+        goes = tr("{items} {where}, read to the end.", items=text.counted(n, "item"), where=where)
+    else:
+        goes = tr("Being counted.")
+    yield Line("arrow-right", " ".join((goes, _where_to(preview, way, connection))), "accent")
+    for sandbox in plan.sandboxes:
+        if sandbox.node in taken:
+            said = tr("The sandbox {node} goes as well.", node=_named(sandbox.node))
+            yield Line("service", said, "accent", offer=tr("Leave it"), act=take(sandbox.node))
+    if preview.held:
+        held = tr_n(
+            "{n} item is held there already: nothing is written for it.",
+            "{n} items are held there already: nothing is written for them.",
+            preview.held,
+            n=text.number(preview.held),
+        )
+        yield Line("info", held)
+    if equal := sum(len(ids) - 1 for ids in preview.equal.values()):
+        said = tr_n(
+            "{n} item becomes equal to another there, and one with it.",
+            "{n} items become equal to others there, and one with them.",
+            equal,
+            n=text.number(equal),
+        )
+        yield Line("warning", said, "caution")
+    if preview.found.gone:
+        gone = len(preview.found.gone)
+        said = tr_n(
+            "{n} of those chosen is no longer stored.",
+            "{n} of those chosen are no longer stored.",
+            gone,
+            n=text.number(gone),
+        )
+        yield Line("info", said)
+    if way.to is not None and n:
+        yield Line("info", tr("At another node an item has another id. The receipt has both."))
+    if not preview.can_check:
+        said = tr("The memory there does not give items back whole: a copy is checked as far as it shows them.")
+        yield Line("warning", said, "caution")
+
+
+def _where_to(preview: MovePreview, way: Way, connection: str) -> str:
+    if way.to is None:
+        return tr("To {connection}, each to the node it has.", connection=text.inline(connection, _SHORT_NAME_CHARS))
+    if len(preview.to) > 1:
+        return tr("To {node}.", node=tr("{node} and below it", node=_named(way.to)))
+    return tr("To {node}.", node=_named(next(iter(preview.to), way.to)))
+
+
+def _stays(
+    plan: Plan,
+    preview: MovePreview,
+    way: Way,
+    taken: Collection[Namespace],
+    take: Callable[[Namespace], Callable[[], None]],
+    show_ids: ShowIds,
+) -> Iterator[Line]:
+    if preview.incomplete:
+        n = len(preview.incomplete)
+        said = tr_n(
+            "{n} item of which the memory holds only part.",
+            "{n} items of which the memory holds only part.",
+            n,
+            n=text.number(n),
+        )
+        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, preview.incomplete))
+    if preview.different:
+        n = len(preview.different)
+        said = tr_n(
+            "{n} item whose new place holds the same, seen at another time or by someone else.",
+            "{n} items whose new places hold the same, seen at another time or by someone else.",
+            n,
+            n=text.number(n),
+        )
+        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, preview.different))
+    if preview.there:
+        said = tr_n(
+            "{n} item that is there already.",
+            "{n} items that are there already.",
+            preview.there,
+            n=text.number(preview.there),
+        )
+        yield Line("lock", said)
+    boxes = [sandbox for sandbox in plan.sandboxes if sandbox.node not in taken]
+    for sandbox in boxes[:_LINES_MOST]:
+        said = tr_n(
+            "The sandbox {node} with {n} item.",
+            "The sandbox {node} with {n} items.",
+            sandbox.items,
+            node=_named(sandbox.node),
+            n=text.number(sandbox.items),
+        )
+        yield Line("lock", said, offer=tr("Take it along"), act=take(sandbox.node))
+    if len(boxes) > _LINES_MOST:
+        yield Line("lock", text.and_more(len(boxes) - _LINES_MOST))
+    if plan.target.above:
+        names = text.listed(map(_named, plan.target.above))
+        yield Line("lock", tr("What is read from above: {nodes}.", nodes=names))
+    if way.is_copy:
+        yield Line("lock", tr("Everything: a copy takes nothing away."))
+
+
+def _named(node: Namespace) -> str:
+    return text.inline(str(node), _SHORT_NAME_CHARS)
+
+
+# After it
+
+
+def outcome_title(outcome: MoveOutcome) -> str:
+    """`37 of 37 items moved`; `30 of 37 moved, 2 stayed, 5 not tried`."""
+    done, planned = text.number(len(outcome.done)), text.number(outcome.planned)
+    if len(outcome.done) == outcome.planned:
+        if outcome.is_copy:
+            return tr_n(
+                "{n} of {total} item copied", "{n} of {total} items copied", outcome.planned, n=done, total=planned
+            )
+        return tr_n("{n} of {total} item moved", "{n} of {total} items moved", outcome.planned, n=done, total=planned)
+    said = [
+        tr("{n} of {total} copied", n=done, total=planned)
+        if outcome.is_copy
+        else tr("{n} of {total} moved", n=done, total=planned)
+    ]
+    for count, words in (
+        (len(outcome.kept), tr("{n} stayed", n=text.number(len(outcome.kept)))),
+        (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
+        (len(outcome.gone), tr("{n} already gone", n=text.number(len(outcome.gone)))),
+    ):
+        if count:
+            said.append(words)
+    return text.listed(said)
+
+
+def doubt(outcome: MoveOutcome) -> str:
+    """Why not all is well, a sentence; "" where it is."""
+    said = [text.sentence(outcome.stopped)] if outcome.stopped is not None else []
+    left = len(outcome.kept) + len(outcome.not_tried)
+    if left and outcome.is_copy:
+        said.append(tr_n("{n} item was not copied.", "{n} items were not copied.", left, n=text.number(left)))
+    elif left:
+        said.append(tr_n("{n} item is where it was.", "{n} items are where they were.", left, n=text.number(left)))
+    return " ".join(said)
+
+
+def outcome_sections(
+    outcome: MoveOutcome,
+    preview: MovePreview,
+    way: Way,
+    connection: str,
+    show_ids: ShowIds,
+    show_receipt: Callable[[], None],
+) -> list[Section]:
+    found = [
+        Section(tr("What went"), list(_went(outcome, preview, way, connection))),
+        Section(tr("What stayed"), list(_stayed(outcome, show_ids))),
+    ]
+    if outcome.receipt is not None:
+        path = text.shown(str(outcome.receipt), NAME_CHARS)
+        line = Line("journal", path, is_stored=True, offer=tr("Show receipt file"), act=show_receipt)
+        found.append(Section(tr("Receipt"), [line]))
+    return [section for section in found if section.lines]
+
+
+def _went(outcome: MoveOutcome, preview: MovePreview, way: Way, connection: str) -> Iterator[Line]:
+    n = len(outcome.done)
+    if way.to is None:
+        where = text.inline(connection, _SHORT_NAME_CHARS)
+    elif len(preview.to) > 1:
+        where = tr("{node} and below it", node=_named(way.to))
+    else:
+        where = _named(next(iter(preview.to), way.to))
+    if n and outcome.is_copy:
+        said = tr_n(
+            "{n} item is at {where} as well, read back whole.",
+            "{n} items are at {where} as well, read back whole.",
+            n,
+            n=text.number(n),
+            where=where,
+        )
+        yield Line("check-ring", said, "accent")
+    elif n:
+        said = tr_n(
+            "{n} item is at {where}, read back whole; a fresh read no longer finds it where it was.",
+            "{n} items are at {where}, read back whole; a fresh read no longer finds them where they were.",
+            n,
+            n=text.number(n),
+            where=where,
+        )
+        yield Line("check-ring", said, "accent")
+    if outcome.replayed:
+        held = tr_n(
+            "{n} of them was held there already.",
+            "{n} of them were held there already.",
+            outcome.replayed,
+            n=text.number(outcome.replayed),
+        )
+        yield Line("info", held)
+    if outcome.gone:
+        n = len(outcome.gone)
+        said = tr_n(
+            "{n} item was gone before it was its turn.",
+            "{n} items were gone before it was their turn.",
+            n,
+            n=text.number(n),
+        )
+        yield Line("info", said)
+
+
+def _stayed(outcome: MoveOutcome, show_ids: ShowIds) -> Iterator[Line]:
+    reasons = Counter(outcome.kept.values()).most_common()
+    for reason, n in reasons[:_REASONS_MOST]:
+        items = text.counted(n, "item")
+        said = text.named(items, text.sentence(reason))
+        ids = [id for id, why in outcome.kept.items() if why == reason]
+        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, ids))
+    if len(reasons) > _REASONS_MOST:
+        yield Line("warning", text.and_more(len(reasons) - _REASONS_MOST), "caution")
+    if outcome.not_tried:
+        n = len(outcome.not_tried)
+        said = tr_n("{n} item was not tried.", "{n} items were not tried.", n, n=text.number(n))
+        if outcome.stopped is not None:
+            said = " ".join((said, text.sentence(outcome.stopped)))
+        yield Line("stop", said)
+    if outcome.incomplete:
+        n = len(outcome.incomplete)
+        said = tr_n(
+            "{n} item of which the memory holds only part.",
+            "{n} items of which the memory holds only part.",
+            n,
+            n=text.number(n),
+        )
+        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, outcome.incomplete))

@@ -1,0 +1,273 @@
+"""Moving and copying out of the open memory: the dialog, the memories it goes to, its job, and the window after it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from explorer import text
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
+from explorer.engines import (
+    ConnectionStore,
+    EngineCredential,
+    KeyStore,
+    SavedConnection,
+    build_engine,
+    find_credential,
+    list_engines,
+)
+from explorer.i18n import tr
+from explorer.removal.journal import Journal
+from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
+from explorer.removal.plan import Target
+from explorer.removal.receipts import Entry
+from explorer.ui.ask import ask
+from explorer.ui.clock import local_zone
+from explorer.ui.dialogs.key import KeyDialog
+from explorer.ui.dialogs.move import From, MoveDialog, Opened
+from explorer.ui.dialogs.move_parts import words
+from explorer.ui.dialogs.move_parts.form import HERE, Place
+from explorer.ui.engine_words import engine_label
+from explorer.ui.job_list import Job, Progress, Read, State, items_done
+from explorer.ui.jobs import Jobs
+from explorer.ui.main_window import MainWindow
+
+
+class Moves:
+    """One move at a time: what is wanted while one runs brings that one to the front."""
+
+    def __init__(self, window: MainWindow, journal: Journal, store: ConnectionStore, keys: KeyStore) -> None:
+        self.window = window
+        self.journal = journal
+        self.store = store
+        self.keys = keys
+        self.memory_path: str | None = None
+        """The file that is open."""
+        self.key = ""
+        """The name of the saved connection that is open; "" where it is none."""
+        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
+        self.dialog: MoveDialog | None = None
+        """What is planned, runs or ran, until it is closed."""
+        self._job: Job | None = None
+        self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
+        self.jobs = Jobs(window)
+        window.move_wanted.connect(self.plan)
+        window.journal.continue_wanted.connect(self.go_on)
+        window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
+        self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
+
+    def leave(self, memory_path: str | None, connection: str = "") -> None:
+        """Another engine is open, on the file of this path and by the saved connection of that name."""
+        self.memory_path, self.key = memory_path, connection
+        self.jobs.cancel("plan")
+        self.jobs.cancel("selected")
+        if self.dialog is not None and not self.dialog.is_running:
+            self.dialog.close()
+
+    async def aclose(self) -> None:
+        await self.jobs.aclose()
+        if self.dialog is not None:
+            await self.dialog.aclose()
+        await self._close_opened()
+
+    def plan(self, target: Target, again: tuple[Path, Interrupted] | None = None) -> None:
+        """Open the dialog on a target; `again`: as the interrupted receipt at this path has it, which ends then."""
+        if (old := self.dialog) is not None:
+            if old.is_running:
+                old.show()
+                old.raise_()
+                old.activateWindow()
+                return
+            old.close()
+        self.jobs.start("plan", self._places(), partial(self._on_places, target, again))
+
+    async def _places(self) -> list[Place]:
+        """Where items can go: the memory that is open, and each saved one that can be written."""
+        engines = {engine.id: engine for engine in list_engines()}
+        is_read_only = self.window.is_read_only
+        places = [] if is_read_only else [Place(HERE, self.window.connection_name, "")]
+        for saved in await asyncio.to_thread(self.store.load):
+            if saved.name != self.key and not saved.settings.read_only and saved.engine in engines:
+                places.append(Place(saved.name, saved.name, engine_label(engines[saved.engine])))
+        return places
+
+    def go_on(self, path: Path) -> None:
+        """Ask for what is left of the move or copy at `path`, which was interrupted; removals are not meant."""
+        self.jobs.start("go on", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
+
+    def _on_interrupted(self, path: Path, read: tuple[bool, Interrupted | None]) -> None:
+        is_move, found = read
+        window, engine = self.window, self.window.engine
+        if not is_move or engine is None:
+            return
+        if found is None:
+            window.error_banner.show_note(tr("Nothing of it is left to be moved or copied."), icon="info")
+        elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
+            name = text.inline(found.connection)
+            window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
+        else:
+            self.plan(found.target, (path, found))
+
+    def _on_places(self, target: Target, again: tuple[Path, Interrupted] | None, places: list[Place]) -> None:
+        window, engine = self.window, self.window.engine
+        if engine is None:
+            return
+        if not places:
+            window.show_error(
+                tr(
+                    "There is nowhere to copy to: this memory is open read-only, and no other is saved. "
+                    "Open Connections to add one."
+                )
+            )
+            return
+        source = From(
+            engine,
+            window.connection_name,
+            self.memory_path,
+            self.journal,
+            places,
+            self._open,
+            window.namespaces.names(),
+            local_zone(),
+            is_read_only=window.is_read_only,
+        )
+        dialog = MoveDialog(source, target, window)
+        dialog.item_opened.connect(window.open_item)
+        dialog.list_wanted.connect(self._on_dialog_list_wanted)
+        dialog.folder_wanted.connect(self._on_dialog_folder_wanted)
+        dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
+        dialog.run_stepped.connect(self._on_dialog_run_stepped)
+        dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
+        dialog.finished.connect(partial(self._on_dialog_finished, dialog))
+        self.dialog = dialog
+        dialog.show()  # beside the window, in which samples are looked at
+        if again is not None:
+            path, found = again
+            key = HERE if found.to_connection == found.connection else found.to_connection
+            if dialog.propose(found, key):
+                dialog.run_ended.connect(partial(self._settle, path))
+            else:
+                name = text.inline(found.to_connection)
+                dialog.banner.show_note(
+                    tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
+                )
+
+    def _settle(self, path: Path, outcome: MoveOutcome | None) -> None:
+        """Another receipt goes on where the one at `path` was interrupted."""
+        if outcome is not None and outcome.receipt is not None:
+            settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
+            self.jobs.start("settle", settle, lambda _: self.window.journal.refresh())
+
+    # The memories it goes to
+
+    async def _open(self, place: Place) -> Opened | None:
+        saved = await asyncio.to_thread(self.store.get, place.key)
+        if saved is None:
+            raise Unavailable(f"there is no saved connection named {place.key} any more; choose another")
+        found = await asyncio.to_thread(find_credential, saved, self.keys)
+        credential: EngineCredential = found.credential
+        if found.ask_because is not None:
+            dialog = KeyDialog(saved.name, found.ask_because, self.dialog)
+            if not await ask(dialog):
+                return None
+            credential = dialog.credential
+        return await self._built(saved, credential)
+
+    async def _built(self, saved: SavedConnection, credential: EngineCredential) -> Opened:
+        engine = build_engine(saved.engine, saved.settings, credential)
+        self._opened.append(engine)
+        health = await engine.health()
+        if not health.is_serving:
+            raise Unavailable(health.reason or f"the engine of {saved.name} is down")
+        return Opened(engine, saved.settings.path)
+
+    async def _close_opened(self) -> None:
+        opened, self._opened = self._opened, []
+        for engine in opened:
+            with contextlib.suppress(TinyMemoryError):
+                await engine.aclose()
+
+    # What is selected
+
+    def _on_window_move_selected_wanted(self) -> None:
+        items, filter = self.window.items, self.window.items.selected_filter
+        if filter is not None and items.selected_count.n > 1:
+            self.plan(Target.of_filter(filter))
+        elif self.window.engine is not None:
+            self.jobs.start("selected", self._selected_ids(), self._on_selected_ids)
+
+    async def _selected_ids(self) -> list[ItemId]:
+        selected = self.window.items.selected_count
+        ids: list[ItemId] = []
+
+        def found() -> Progress:
+            return items_done(len(ids), None if selected.is_least else selected.n)
+
+        reading = Read(tr("Read what is selected"), lambda: self.jobs.cancel("selected"), found)
+        with self.window.job_list.if_slow(reading):
+            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
+                async for hits in batches:
+                    ids += [hit.id for hit in hits]
+        return ids
+
+    def _on_selected_ids(self, ids: list[ItemId]) -> None:
+        if ids:
+            self.plan(Target.of_ids(ids, self.window.trail.current.filter.reach))
+
+    # The dialog
+
+    def _on_dialog_list_wanted(self, filter: MetaFilter) -> None:
+        self.window.go_to_filter(filter)
+        self.window.activateWindow()
+
+    def _on_dialog_folder_wanted(self, path: Path) -> None:
+        self.open_url(QUrl.fromLocalFile(str(path.parent)))
+
+    def _on_dialog_run_began(self, dialog: MoveDialog, title: str) -> None:
+        self._job = self.window.job_list.begin(title, dialog.stop_running)
+
+    def _on_dialog_run_stepped(self, said: str, part: float | None) -> None:
+        if self._job is not None:
+            self.window.job_list.step(self._job, said, part)
+
+    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None) -> None:
+        job, self._job = self._job, None
+        if outcome is None:
+            if job is not None:
+                self.window.job_list.end(job, State.FAILED, tr("Nothing was moved or copied."))
+            return
+        said = " ".join(filter(None, (text.full_stop(words.outcome_title(outcome)), words.doubt(outcome))))
+        if job is not None:
+            state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
+            self.window.job_list.end(job, state, said)
+        if self.window.engine is not engine:
+            return
+        self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))
+        if outcome.is_clean:
+            self.window.error_banner.show_note(said, icon="check-ring")
+        else:
+            self.window.show_error(said)
+
+    def _on_dialog_finished(self, dialog: MoveDialog, code: int = 0) -> None:
+        if self.dialog is dialog:
+            self.dialog = None
+            self.window.items.setFocus()
+        self.jobs.start(f"end {id(dialog)}", self._end(dialog), lambda _: None)
+
+    async def _end(self, dialog: MoveDialog) -> None:
+        await dialog.aclose()
+        if self.dialog is None:
+            await self._close_opened()
+        dialog.deleteLater()
+
+
+def _interrupted(path: Path) -> tuple[bool, Interrupted | None]:
+    """Whether the receipt at `path` tells of a move or a copy, and what is to be asked for again."""
+    is_move = Entry.read(path).action in ("move", "copy")
+    return is_move, read_interrupted(path) if is_move else None

@@ -1,0 +1,100 @@
+"""What the window offers to remove, and why it cannot be where it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction
+
+from explorer.contract import MetaFilter
+from explorer.i18n import tr
+from explorer.removal.plan import Action, Target
+from explorer.ui import icons
+from explorer.ui.actions import allow
+from explorer.ui.dialogs.remove_parts.words import why_not_erase
+from explorer.ui.shortcuts import VIEW
+
+if TYPE_CHECKING:
+    from explorer.ui.main_window import MainWindow
+
+
+class RemovalActions(QObject):
+    """Forget and erase by the filter, and the whole tree; the panels offer the rest with their own rows."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._why_not = ""
+        self.forget_matching_action = self._action(
+            "forgetMatchingAction",
+            tr("Forget all that match…"),
+            "minus-ring",
+            tr("Take what the filter admits out of every read"),
+        )
+        self.erase_action = self._action(
+            "eraseAction", tr("Erase all that match…"), "erase", tr("Erase what the filter admits for good")
+        )
+        self.forget_tree_action = self._action(
+            "forgetTreeAction",
+            tr("Forget the whole tree…"),
+            "minus-ring",
+            tr("Everything at every node, sandboxes included"),
+        )
+        self.erase_tree_action = self._action(
+            "eraseTreeAction", tr("Erase the whole tree…"), "erase", tr("Everything at every node, sandboxes included")
+        )
+        self.all = [self.forget_matching_action, self.erase_action, self.forget_tree_action, self.erase_tree_action]
+        bar = window.chip_bar
+        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        bar.addActions([window.clear_action, self.forget_matching_action, self.erase_action])
+        self.forget_matching_action.triggered.connect(lambda: self.forget(self._filter))
+        self.erase_action.triggered.connect(lambda: self._want(self._filter, Action.ERASE))
+        self.forget_tree_action.triggered.connect(lambda: self.forget(MetaFilter()))
+        self.erase_tree_action.triggered.connect(lambda: self._want(MetaFilter(), Action.ERASE))
+
+    def allow(self, why_not: str) -> None:
+        """Another memory is open; `why_not` says why nothing in it can be removed, "" where it can."""
+        self._why_not = why_not
+        window = self._window
+        window.items.allow_forgetting(why_not)
+        window.facets.allow_forgetting(why_not)
+        window.namespaces.allow_removing(why_not, self._why_not_erase(MetaFilter()))
+        self.show_view()
+
+    def show_view(self) -> None:
+        """The filter is another."""
+        view = self._window.trail.current
+        ranked = tr("A search ranks what the filter admits: remove the search, or select hits") if view.query else ""
+        allow(self.forget_matching_action, self._why_not or ranked)
+        allow(self.erase_action, self._why_not_erase(view.filter) or ranked)
+        allow(self.forget_tree_action, self._why_not)
+        allow(self.erase_tree_action, self._why_not_erase(MetaFilter()))
+
+    def forget(self, filter: MetaFilter) -> None:
+        """Forget what a filter admits."""
+        self._want(filter, Action.FORGET)
+
+    @property
+    def _filter(self) -> MetaFilter:
+        return self._window.trail.current.filter
+
+    def _want(self, filter: MetaFilter, action: Action) -> None:
+        self._window.removal_wanted.emit(Target.of_filter(filter), action)
+
+    def _why_not_erase(self, filter: MetaFilter) -> str:
+        engine = self._window.engine
+        if self._why_not or engine is None:
+            return self._why_not
+        return why_not_erase(engine, Target.of_filter(filter)).removesuffix(".")
+
+    def _action(self, name: str, words: str, icon: str, tip: str) -> QAction:
+        action = QAction(words, self._window)
+        action.setObjectName(name)
+        action.setToolTip(tip)
+        action.setStatusTip(tip)
+        action.setProperty("area", VIEW)
+        action.setProperty("tip", tip)
+        icons.keep(action, icon, "danger")
+        self._window.addAction(action)
+        return action

@@ -1,0 +1,137 @@
+"""A receipt of the journal in the window: read, printed, gone on with, and its export stored back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import ForgetTarget, Namespace, dump_item
+from explorer.removal.plan import Action, Target
+from explorer.removal.receipts import Receipt
+from explorer.ui.dialogs.receipt_page import ReceiptPage
+from explorer.ui.receipts import Receipts
+from tests.conftest import Until
+from tests.fakes import FakeEngine, learning
+from tests.removal.made import counted
+from tests.ui.removing import Opened, choose_file, opened
+
+ACME = Namespace.parse("team:acme")
+ITEMS = [learning(f"learning {i}", "team:acme") for i in range(5)]
+
+
+@pytest.fixture(autouse=True)
+def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.removal.preview.TEXTS", 3)
+
+
+async def interrupted(it: Opened, action: Action = Action.FORGET) -> Path:
+    """The receipt of a removal that got as far as two items, and then no further."""
+    removal = await counted(it.engine, Target.at(ACME), action, it.removals.journal)
+    removal.connection = it.window.connection_name
+    assert removal.preview is not None
+    ids = list(removal.preview.ids)[:2]
+    writer = it.removals.journal.begin(removal, action.value)
+    writer.note("asked", ids=ids)
+    await it.engine.forget(ForgetTarget(ids=ids))
+    writer.note("answered", forgotten=2)
+    writer.release()
+    return writer.path
+
+
+def page() -> ReceiptPage | None:
+    boxes = (one for one in QApplication.topLevelWidgets() if isinstance(one, ReceiptPage))
+    return next((one for one in boxes if one.isVisible()), None)
+
+
+async def test_what_was_interrupted_is_counted_and_confirmed_again(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it)
+        it.window.journal.continue_wanted.emit(path)
+        dialog = await it.counted()
+        assert dialog.count_label.text() == "3 items"
+        await it.done()
+        assert await it.stored() == 0
+        assert dialog.outcome is not None
+        new = dialog.outcome.receipt
+        assert new is not None
+        await until(lambda: not it.removals.jobs.is_busy)
+        old = Receipt.read(path)
+        assert old.is_finished
+        assert old.continued_by == new.name
+        await receipts.aclose()
+
+
+async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it)
+        it.window.show_engine(it.engine, "another.db", is_read_only=False)
+        it.window.journal.continue_wanted.emit(path)
+        await until(lambda: bool(it.window.error_banner.sentence))
+        assert it.window.error_banner.sentence == "That was done in another memory. Open it first: helpdesk.db"
+        assert it.removals.dialog is None
+        await until(lambda: it.window.is_idle)
+        await receipts.aclose()
+
+
+async def test_an_interrupted_restore_begins_again(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        kept = tmp_path / "kept.jsonl"
+        kept.write_text("".join(f"{dump_item(item)}\n" for item in [*ITEMS, learning("gone by then")]))
+        writer = it.removals.journal.start("restore", it.engine, it.window.connection_name, file={"path": kept})
+        writer.release()
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: it.window.error_banner.sentence == "1 item restored, 5 held already.")
+        assert await it.stored() == 6
+        assert it.removals.journal.unfinished() == []
+        await receipts.aclose()
+
+
+async def test_a_receipt_is_read_and_printed(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        await it.planned(Target.at(ACME))
+        dialog = await it.done()
+        assert dialog.outcome is not None
+        path = dialog.outcome.receipt
+        assert path is not None
+        printed: list[Path] = []
+        dialog.printed.connect(printed.append)
+        dialog.receipt.print_button.click()
+        await choose_file(until, tmp_path / "receipt.pdf")
+        await until(lambda: printed == [tmp_path / "receipt.pdf"])
+        assert (tmp_path / "receipt.pdf").read_bytes().startswith(b"%PDF")
+
+        it.window.journal.open_wanted.emit(path)
+        await until(lambda: page() is not None)
+        shown = page()
+        assert shown is not None
+        assert "5 of 5 items forgotten" in shown.view.toPlainText()
+        shown.close()
+        await until(lambda: not receipts.jobs.is_busy)
+        await receipts.aclose()
+
+
+async def test_an_export_is_stored_back_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        dialog = await it.planned(Target.at(ACME), Action.ERASE)
+        dialog.confirm.way_back.export_button.click()
+        await choose_file(until, tmp_path / "back.jsonl")
+        await until(lambda: dialog.confirm.way_back.path_label.isVisible())
+        await it.done()
+        assert await it.stored() == 0
+        assert dialog.outcome is not None
+        it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: "restored" in it.window.error_banner.sentence)
+        assert await it.stored() == 5
+        it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: it.window.error_banner.sentence == "0 items restored, 5 held already.")
+        await receipts.aclose()
