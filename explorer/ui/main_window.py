@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -65,8 +64,8 @@ from explorer.ui.labels import plain_label
 from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
-from explorer.ui.seals import sealed, unsealed
 from explorer.ui.removal_actions import RemovalActions
+from explorer.ui.seals import sealed, unsealed
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
@@ -586,7 +585,6 @@ class MainWindow(QMainWindow):
         among the others, and by which its saved views are found.
         """
         self._engine, self._health = engine, None
-        self._engine, self._name, self._health = engine, name, None
         self.is_read_only = self.items.is_read_only = is_read_only
         self.error_banner.clear()
         self.read_label.clear()
@@ -601,11 +599,8 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
-        self._allow_actions(is_read_only, can_lock)
-        self.show_name(name)
         self._allow_actions()
-        self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
-        self._show_health()
+        self.show_name(name)
         self._show_view()
         self._ask_health()
         self._health_timer.start()
@@ -618,7 +613,6 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
 
-    def _allow_actions(self, is_read_only: bool, can_lock: bool) -> None:
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
         for action in (self.refresh_action, self.export_action, self.find_action):
@@ -630,7 +624,6 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
-        self.moving.allow()
         allow(self.read_only_action, nothing)
         self._show_lock()
 

@@ -112,10 +112,9 @@ class Program:
         if options.open_path is not None:
             await self.open_file(options.open_path, is_read_only=options.is_read_only)
         elif options.connection is not None:
-            await self.open_saved(options.connection)
-        elif key:
-            await self._open_again(key)
             await self.open_saved(options.connection, is_read_only=options.is_read_only)
+        elif key:
+            await self._open_again(key, is_read_only=options.is_read_only)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
@@ -130,8 +129,7 @@ class Program:
         """Open what was open last; the sample where that is not possible any more."""
         last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
         try:
-            await self._open_again(f"{_SAVED_KEY}{last.name}")
-            await self.open_saved(last.name, is_read_only=is_read_only)
+            await self._open_again(f"{_SAVED_KEY}{last.name}", is_read_only=is_read_only)
         except TinyMemoryError as error:
             await self.open_sample(is_read_only=is_read_only)
             self.window.show_exception(error)
@@ -139,14 +137,14 @@ class Program:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample(is_read_only=is_read_only)
 
-    async def _open_again(self, key: str) -> None:
+    async def _open_again(self, key: str, *, is_read_only: bool) -> None:
         """Open what was open when the program ended. Raises ConfigError for a file that is not there any more: an empty
         one in its place would look as if all had been forgotten."""
         paths = {f"{_SAVED_KEY}{saved.name}": saved.settings.path for saved in self._saved}
         path = key.removeprefix(_FILE_KEY) if key.startswith(_FILE_KEY) else paths.get(key)
         if path is not None and not await asyncio.to_thread(os.path.exists, path):
             raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
-        await self._open_key(key)
+        await self._open_key(key, is_read_only=is_read_only)
 
     async def open_like(self, other: Program) -> None:
         """Open what another window shows, and show the same of it; a key that was given there is not asked again."""
@@ -357,13 +355,13 @@ class Program:
         else:
             self.jobs.start("open", self._open_key(key), lambda _: None)
 
-    async def _open_key(self, key: str) -> None:
+    async def _open_key(self, key: str, *, is_read_only: bool = False) -> None:
         if key == _SAMPLE_KEY:
-            await self.open_sample()
+            await self.open_sample(is_read_only=is_read_only)
         elif key.startswith(_SAVED_KEY):
-            await self.open_saved(key.removeprefix(_SAVED_KEY))
+            await self.open_saved(key.removeprefix(_SAVED_KEY), is_read_only=is_read_only)
         elif key.startswith(_FILE_KEY):
-            await self.open_file(Path(key.removeprefix(_FILE_KEY)))
+            await self.open_file(Path(key.removeprefix(_FILE_KEY)), is_read_only=is_read_only)
 
     def _on_open_action_triggered(self) -> None:
         self.jobs.start("open", self._choose_file(), lambda _: None)
