@@ -87,10 +87,11 @@ async def _run(app: QApplication, signals: EndSignals, options: Options) -> int:
         _speak(app, options.language or (settings.value("language") if settings is not None else None))
         if options.is_rtl:
             app.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
-        theme().apply(app, _mode(mode))
+        theme().apply(app, _mode(mode), has_sheet=False)
         windows = Windows(settings, store, KeyStore(), sample)
         _catch_uncaught(windows)
         program = windows.open()
+        theme().dress()
         signals.received.connect(windows.ended.set)
         try:
             if options.shot is not None:

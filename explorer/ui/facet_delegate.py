@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPen
-from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from explorer.i18n import tr_in
 from explorer.ui.models.facet_model import FacetModel, Index
@@ -58,6 +58,10 @@ class FacetDelegate(QStyledItemDelegate):
         if kind not in self._sizes:
             self._sizes[kind] = QSize(0, theme().row_height(kind) + (2 * FIND_MARGIN if kind == "smallField" else 0))
         return self._sizes[kind]
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
+        # Not the base's: to find the same place, it asks for all that the row says.
+        editor.setGeometry(option.rect)
 
     def box_area(self, index: Index) -> QRect:
         """Where a click ticks the value at `index`: the box with its surroundings."""

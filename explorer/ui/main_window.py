@@ -624,7 +624,6 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
-        self.moving.allow()
         allow(self.read_only_action, nothing)
         self._show_lock()
 

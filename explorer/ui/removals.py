@@ -100,8 +100,10 @@ class Removals:
 
     def _on_window_forget_selected_wanted(self) -> None:
         items, filter = self.window.items, self.window.items.selected_filter
-        if filter is not None and items.selected_count.n > 1:
-            self.plan(Target.of_filter(filter), Action.FORGET)
+        target = Target.of_filter(filter) if filter is not None and items.selected_count.n > 1 else None
+        # Of the whole tree the list shows no sandboxes: what is selected there is less.
+        if target is not None and not target.is_whole_tree:
+            self.plan(target, Action.FORGET)
         elif self.window.engine is not None:
             self.jobs.start("selected", self._selected_ids(), self._on_selected_ids)
 

@@ -291,10 +291,14 @@ class Theme(QObject):
 
     # Applying
 
-    def apply(self, app: QApplication, mode: Mode = "system", base_font: QFont | None = None) -> None:
+    def apply(
+        self, app: QApplication, mode: Mode = "system", base_font: QFont | None = None, *, has_sheet: bool = True
+    ) -> None:
         """Dress `app` in light or dark, or in what the system asks for, now and whenever it changes.
 
-        `base_font` replaces the application's own font of the start as the measure of all type.
+        `base_font` replaces the application's own font of the start as the measure of all type. `has_sheet`: False
+        before the first window is made, which is to be followed by `dress`: each of its parts would be styled anew
+        wherever it is put, which takes as long as all the rest.
         """
         first = self._app is None
         self._app = app
@@ -315,7 +319,12 @@ class Theme(QObject):
                 hints.accessibility().contrastPreferenceChanged.connect(self._dress)
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system": Qt.ColorScheme.Unknown}
         hints.setColorScheme(schemes[mode])  # title bars and native dialogs follow
-        self._dress()
+        self._dress(has_sheet=has_sheet)
+
+    def dress(self) -> None:
+        """Set the style sheet that `apply` was told to leave out."""
+        if self._app is not None:
+            self._app.setStyleSheet(sheet(self, self._image))
 
     def set_zoom(self, percent: int) -> None:
         """Make all text, and what is as high as text, larger or smaller than the system's own size."""
@@ -349,7 +358,7 @@ class Theme(QObject):
     def _on_app_focus_changed(self, old: QWidget | None, new: QWidget | None) -> None:
         move_ring(old, new, self)
 
-    def _dress(self) -> None:
+    def _dress(self, *, has_sheet: bool = True) -> None:
         app = self._app
         if app is None:
             return
@@ -367,7 +376,8 @@ class Theme(QObject):
         app.setPalette(palette)
         QToolTip.setPalette(palette)
         QToolTip.setFont(self.font("small"))
-        app.setStyleSheet(sheet(self, self._image))
+        if has_sheet:
+            self.dress()
         self.changed.emit()
 
     def _image(self, name: str, token: str) -> str:

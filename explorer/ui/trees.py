@@ -32,6 +32,7 @@ EDGE = 12  # from a panel's edge to its text and numbers
 GAP = 8
 WARNING = 12
 BANNER_CHARACTERS = 120
+FEW = 8  # runs of rows, whose places are found sooner than all is repainted
 
 NOT_SEARCHED = mark("counted without the search")
 NOT_SEARCHED_SHORT = mark("without the search")
@@ -156,6 +157,7 @@ class PaneTree(RowTree):
         self.pointer: QPoint | None = None
         self._pointed = QPersistentModelIndex()
         self._pressed = QPersistentModelIndex()
+        self._changed: list[tuple[QModelIndex, QModelIndex]] = []  # the first and last of rows that were changed
         self.setProperty("surface", "panel")
         self.setExpandsOnDoubleClick(False)
         self.setEditTriggers(QTreeView.EditTrigger.NoEditTriggers)
@@ -173,8 +175,20 @@ class PaneTree(RowTree):
         # one below it finds the place of each cell, only to repaint the range of them.
         if QAccessible.isActive():
             QAbstractItemView.dataChanged(self, first, last, roles)
-        else:
+            return
+        self._changed.append((first.sibling(first.row(), 0), last.sibling(last.row(), 0)))
+        if not self.is_changing:
+            self.repaint_changed()
+
+    def repaint_changed(self) -> None:
+        """Repaint the rows that say something else: once all have changed, as it is only then known where each is."""
+        if len(self._changed) > FEW:
             self.viewport().update()
+        else:
+            for first, last in self._changed:
+                top, bottom = self.visualRect(first).top(), self.visualRect(last).bottom()
+                self.viewport().update(0, top, self.viewport().width(), bottom + 1 - top)
+        self._changed.clear()
 
     def updateEditorGeometries(self) -> None:
         # Qt calls this after each insertion, and with a widget in a row it lays the whole tree out: once is enough.
@@ -306,6 +320,7 @@ def keeping_place(tree: PaneTree) -> Iterator[None]:
         tree.is_changing = False
     tree.executeDelayedItemsLayout()
     tree.updateEditorGeometries()
+    tree.repaint_changed()
     if anchor.isValid():
         bar = tree.verticalScrollBar()
         bar.setValue(bar.value() + tree.visualRect(anchor).top() - top)

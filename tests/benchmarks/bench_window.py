@@ -45,6 +45,7 @@ from explorer.contract import (
 from explorer.ui.app import SWITCH_S
 from explorer.ui.garbage import GarbageCollector
 from explorer.ui.main_window import MainWindow
+from explorer.ui.models.item_model import SPAN_PAGE
 from explorer.ui.theme import theme
 from explorer.ui.viewer import ItemViewer
 
@@ -53,8 +54,6 @@ Measured = tuple[str, float, float | None, list[float]]
 
 DRILLS = 8
 """Values of the workspace facet that are drilled into."""
-PAGE = 200
-"""Items that the list asks for at once."""
 
 
 class Blocks(QObject):
@@ -124,6 +123,7 @@ async def bench(build: Build, pages: int) -> None:
 
     async def show() -> None:
         window = MainWindow()
+        theme().dress()
         window.resize(1440, 900)
         window.show()
         painted(window)
@@ -164,7 +164,7 @@ async def bench(build: Build, pages: int) -> None:
 
         async def alone_again(filter: MetaFilter = filter) -> None:
             await own.explore_many([ExploreRequest(facet=facet, filter=filter, limit=50) for facet in Facet])
-            await own.list(ListRequest(filter=filter, limit=PAGE))
+            await own.list(ListRequest(filter=filter, limit=SPAN_PAGE))
 
         clicks.append(await spent(drilled))
         await settled(window)
@@ -299,7 +299,7 @@ def main() -> None:
     sys.setswitchinterval(SWITCH_S)
     GarbageCollector(app)
     app.setQuitOnLastWindowClosed(False)
-    theme().apply(app, "light")
+    theme().apply(app, "light", has_sheet=False)
     with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:
         runner.run(prepared(args.dir, args.items, args.seed, args.pages))
 

@@ -25,6 +25,7 @@ from explorer.options import Options
 from explorer.ui.app import Program
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow, open_settings
+from explorer.ui.models.item_model import SPAN_PAGE
 from explorer.ui.toolbar import CHOOSE_FILE, MANAGE
 from tests.conftest import Until
 from tests.fakes import Gate, learning
@@ -95,7 +96,7 @@ async def test_a_first_run_opens_the_sample(qtbot: QtBot, tmp_path: Path, until:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options())
         await until(lambda: is_idle(program))
-        assert rows(program) == 200, "a page, not all of it"
+        assert rows(program) == SPAN_PAGE, "a page, not all of it"
         assert (tmp_path / "sample.db").exists()
         assert program.window.windowTitle().startswith("Sample memory")
 
@@ -121,7 +122,7 @@ async def test_a_filter_of_the_command_line(qtbot: QtBot, tmp_path: Path, until:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))
         await until(lambda: is_idle(program))
-        assert 0 < rows(program) < 200
+        assert 0 < rows(program) < SPAN_PAGE
         assert program.window.trail.can_go_back
 
 
@@ -544,7 +545,7 @@ async def test_an_unreadable_list_of_connections_is_kept_and_said(qtbot: QtBot, 
         await program.start(Options())
         await until(lambda: is_idle(program))
         assert "could not be read" in program.window.error_banner.sentence
-        assert rows(program) == 200
+        assert rows(program) == SPAN_PAGE
     assert (tmp_path / "connections.unreadable-1.json").read_bytes() == b"{ not json"
 
 

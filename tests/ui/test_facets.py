@@ -122,6 +122,11 @@ class Painted(QObject):
         return False
 
 
+def is_whole(panel: FacetPanel) -> bool:
+    """Whether all is on screen as it would be painted now."""
+    return bool(panel.screen().grabWindow(panel.winId()).toImage() == panel.grab().toImage())
+
+
 SHIFTING = [
     learning("one", agent_id="triage", tags=["billing"]),
     learning("two", agent_id="triage", tags=["billing"]),
@@ -140,11 +145,19 @@ async def test_a_bar_on_its_way_repaints_itself_alone(qtbot, until):
         await until(lambda: 0.0 < panel.delegate.progress < 1.0)
         await until(lambda: panel.delegate.progress == 1.0)
         await until(lambda: painted.heights.count(facet_delegate.BAR_HEIGHT) >= 2)
+        await until(lambda: is_whole(panel))  # nothing else was lost, once what is due is painted
 
-        def is_whole() -> bool:
-            return bool(panel.screen().grabWindow(panel.winId()).toImage() == panel.grab().toImage())
 
-        await until(is_whole)  # nothing else was lost, once what is due is painted
+async def test_a_choice_repaints_what_it_changes(qtbot, until):
+    async with showing(qtbot, await filled(SHIFTING)) as panel:
+        await until(lambda: is_counted(panel, Facet.TAG) and panel.delegate.progress == 1.0)
+        await until(lambda: is_whole(panel))
+        painted = Painted(panel.tree.viewport())
+        panel.show_filter(MetaFilter(agent_id="writer"))
+        QApplication.sendPostedEvents(panel, QEvent.Type.UpdateRequest)
+        assert 0 < max(painted.heights) < panel.tree.viewport().height() // 2
+        await until(lambda: counts(panel, Facet.TAG) == {"billing": "2", "refunds": "2"} and not panel.jobs.is_busy)
+        await until(lambda: panel.delegate.progress == 1.0 and is_whole(panel))
 
 
 async def test_bars_stand_at_once_where_the_rows_are_others(qtbot, until):

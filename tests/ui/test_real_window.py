@@ -15,6 +15,7 @@ from explorer.options import Options
 from explorer.text import number
 from explorer.transfer import import_jsonl
 from explorer.ui.models.facet_rows import RowType
+from explorer.ui.models.item_model import SPAN_PAGE
 from tests.conftest import Until
 from tests.ui.test_app import is_idle, rows, running
 from tests.ui.test_main_window import count_text, drill
@@ -35,7 +36,7 @@ async def test_the_window_opens_on_real_items(qtbot: QtBot, tmp_path: Path, unti
         await until(lambda: is_idle(program), 20)
         window = program.window
         assert number(len(items)) in count_text(window)
-        assert rows(program) == min(200, len(items))
+        assert rows(program) == min(SPAN_PAGE, len(items))
 
         def shown(facet: Facet) -> dict[str, int]:
             section = window.facets.model.section(facet)
@@ -50,7 +51,7 @@ async def test_the_window_opens_on_real_items(qtbot: QtBot, tmp_path: Path, unti
 
         drill(qtbot, window, Facet.KIND, "conversation")
         talks = [item for item in items if item["type"] == "conversation"]
-        await until(lambda: is_idle(program) and rows(program) == min(200, len(talks)), 20)
+        await until(lambda: is_idle(program) and rows(program) == min(SPAN_PAGE, len(talks)), 20)
         assert window.facets.model.row_index(Facet.KIND, RowType.VALUE, "conversation").isValid()
         assert number(len(talks)) in count_text(window)
         assert any(

@@ -345,6 +345,23 @@ async def test_while_it_runs_it_cannot_be_closed_and_can_be_paused_and_stopped(
         assert not it.window.job_list.is_holding
 
 
+async def test_an_erase_that_was_asked_for_is_waited_for(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(5)) as it:
+        dialog = await it.planned(Target.at(ACME), Action.ERASE)
+        it.answer()
+        gate = engine.hold("erase")
+        dialog.confirm.remove_button.click()
+        await until(lambda: gate.waiting == 1 and dialog.running.said.startswith("Erasing"))
+        for button in (dialog.running.pause_button, dialog.running.stop_button):
+            assert not button.isEnabled()
+            assert button.toolTip() == "An erase that was asked for cannot be paused or stopped"
+        assert dialog.running.part is None, "nobody knows how far the engine is"
+        gate.open()
+        await until(lambda: dialog.outcome is not None)
+        assert it.title == "5 of 5 items erased"
+
+
 async def test_it_goes_on_in_the_background_and_comes_back_with_the_receipt(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -500,6 +517,17 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert dialog.count_label.text() == "30 items"
         await it.done()
         assert await it.texts() == {"other"}
+
+
+async def test_all_that_is_listed_is_not_the_whole_tree(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        it.window.items.select_all()
+        it.window.items.forget_button.click()
+        dialog = await it.counted()
+        assert dialog.count_label.text() == "5 items"
+        assert it.title == "Forget 5 chosen items"
+        await it.done()
+        assert await it.stored() == 1, "the sandbox, which the list does not show"
 
 
 async def test_delete_on_the_list_forgets_what_is_selected(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

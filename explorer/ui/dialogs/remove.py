@@ -57,6 +57,7 @@ from explorer.ui.dialogs.remove_parts.receipt import ReceiptView, subtitle
 from explorer.ui.dialogs.remove_parts.running import RunningPart
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_label
+from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -330,6 +331,7 @@ class RemoveDialog(QDialog):
         removal = Removal(where.engine, plan, where.journal, where.connection, zone=where.zone)
         async with contextlib.aclosing(removal.count()) as steps:
             async for found in steps:
+                end_if_cancelled()
                 if not found.is_whole and time.monotonic() - self._shown_s >= _SHOWN_EVERY_S:
                     self._show_preview(removal, found)
                     self._shown_s = time.monotonic()
@@ -419,7 +421,8 @@ class RemoveDialog(QDialog):
     async def _export(self, removal: Removal) -> None:
         preview = removal.preview
         assert preview is not None
-        path = await choose_target(self, tr("Export first"), _export_name(removal), "JSON Lines (*.jsonl *.ndjson)")
+        kinds, memory = "JSON Lines (*.jsonl *.ndjson)", self._where.memory_path
+        path = await choose_target(self, tr("Export first"), _export_name(removal), kinds, memory)
         if path is None:
             return
         self.confirm.way_back.show_progress(Export(), preview.total)
@@ -472,6 +475,7 @@ class RemoveDialog(QDialog):
         self._planned = list(removal.preview.ids) if removal.preview is not None else []
         async with contextlib.aclosing(removal.run(self.confirm.answers)) as steps:
             async for last in steps:
+                end_if_cancelled()
                 self.running.show_step(last)
                 said = " ".join(filter(None, (self.running.said, text.sentence(last.waiting or ""))))
                 self.run_stepped.emit(said, self.running.part)

@@ -35,8 +35,8 @@ Index = QModelIndex | QPersistentModelIndex
 ItemRole = Qt.ItemDataRole.UserRole + 1
 
 MAX_EMPTY_PAGES = 10
-SPAN_PAGE = 200
-MAX_SPAN_PAGES = 60
+SPAN_PAGE = 100
+MAX_SPAN_PAGES = 120
 """Pages of a listing read by place that are held at once; the ones farthest from what is looked at go first."""
 DOWN = "\u2193"  # before the name of the column by which the rows go down
 UP = "\u2191"

@@ -59,15 +59,10 @@ _AXIS_LABELS = 5
 
 
 class Rows(QAbstractTableModel):
-    """One column of things that have a text to hear."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._spoken: list[str] = []
-        self._tips: list[str] = []
+    """One column of things that have a text to hear and one to hover over."""
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._spoken)
+        return 0 if parent.isValid() else self.size()
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 1
@@ -76,10 +71,17 @@ class Rows(QAbstractTableModel):
         if not index.isValid():
             return None
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return self._spoken[index.row()]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return text.tip(self._tips[index.row()])
-        return None
+            return self.spoken(index.row())
+        return text.tip(self.hint(index.row())) if role == Qt.ItemDataRole.ToolTipRole else None
+
+    def size(self) -> int:
+        raise NotImplementedError
+
+    def spoken(self, row: int) -> str:
+        raise NotImplementedError
+
+    def hint(self, row: int) -> str:
+        raise NotImplementedError
 
 
 class Counts(Rows):
@@ -89,12 +91,24 @@ class Counts(Rows):
         super().__init__(parent)
         self.rows: list[tuple[str, int]] = []
 
+    @property
+    def largest(self) -> int:
+        return self.rows[0][1] if self.rows else 0
+
     def show(self, rows: Sequence[tuple[str, int]]) -> None:
         self.beginResetModel()
         self.rows = list(rows)
-        self._tips = [name for name, _ in rows]
-        self._spoken = [text.listed((name, text.counted(n, "item"))) for name, n in rows]
         self.endResetModel()
+
+    def size(self) -> int:
+        return len(self.rows)
+
+    def spoken(self, row: int) -> str:
+        name, n = self.rows[row]
+        return text.listed((name, text.counted(n, "item")))
+
+    def hint(self, row: int) -> str:
+        return self.rows[row][0]
 
 
 class _View(QTableView):
@@ -158,8 +172,8 @@ class _CountDelegate(QStyledItemDelegate):
         self._table, self._elide = table, elide
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        rows = self._table.counts.rows
-        name, n = rows[index.row()]
+        counts = self._table.counts
+        name, n = counts.rows[index.row()]
         rect: QRect = option.rect
         line = rect.adjusted(0, 0, 0, -_BAR - 2)
         said = text.number(n)
@@ -169,7 +183,7 @@ class _CountDelegate(QStyledItemDelegate):
         room = _before(line, width + _GAP, self._table.isRightToLeft())
         draw_text(painter, room, name, elide=self._elide)
         bar = QRectF(rect.left(), rect.bottom() - _BAR - 1, rect.width(), _BAR)
-        draw_bar(painter, bar, n / max(1, max(n for _, n in rows)))
+        draw_bar(painter, bar, n / max(1, counts.largest))
         if self._table.hasFocus() and self._table.currentIndex().row() == index.row():
             draw_focus_ring(painter, rect)
 
@@ -282,6 +296,7 @@ class Samples(Rows):
         self.hits: list[Hit] = []
         self.notes: list[str] = []
         self.dates: list[str] = []
+        self.lines: list[str] = []
 
     def show(self, preview: Preview, zone: tzinfo) -> None:
         self.beginResetModel()
@@ -295,18 +310,22 @@ class Samples(Rows):
             text.when(hit.meta.observed_at, now, zone) if hit.meta.observed_at is not None else text.DASH
             for hit in self.hits
         ]
-        lines = [text.shown(headline(hit).line) or tr("(empty)") for hit in self.hits]
-        self._tips = [
-            "\n".join((line, text.shown(str(hit.meta.namespace)))) for line, hit in zip(lines, self.hits, strict=True)
-        ]
-        self._spoken = [
-            text.listed((text.word(hit.kind), note, line, str(hit.meta.namespace), date))
-            for hit, note, line, date in zip(self.hits, self.notes, lines, self.dates, strict=True)
-        ]
+        self.lines = [text.shown(headline(hit).line) or tr("(empty)") for hit in self.hits]
         self.endResetModel()
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         return self.hits[index.row()] if role == HitRole and index.isValid() else super().data(index, role)
+
+    def size(self) -> int:
+        return len(self.hits)
+
+    def spoken(self, row: int) -> str:
+        hit = self.hits[row]
+        where = str(hit.meta.namespace)
+        return text.listed((text.word(hit.kind), self.notes[row], self.lines[row], where, self.dates[row]))
+
+    def hint(self, row: int) -> str:
+        return f"{self.lines[row]}\n{self.hits[row].meta.namespace}"
 
 
 class SampleView(_View):
@@ -361,7 +380,7 @@ class _SampleDelegate(QStyledItemDelegate):
         mark = QRect(room.right() + 1 - side if mirrored else room.left(), room.top(), side, room.height())
         draw_icon(painter, mark, KIND_ICONS[hit.kind])
         room = _before(room, side + _GAP, not mirrored)
-        draw_text(painter, room, text.shown(headline(hit).line) or tr("(empty)"))
+        draw_text(painter, room, samples.lines[row])
 
 
 class Numbers(QScrollArea):

@@ -257,9 +257,11 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
         return ""
     at = reach.at
     above = [] if at.is_root else list(at.ancestors_and_self())[:-1]
-    others = [node for node in nodes if node.parent is not None and node.parent in above and not at.is_within(node)]
-    if not reach.descendants:
-        others = [node for node in nodes if node.parent == at] + others
+    on_the_way = {node.segments for node in [*above, at]}
+    parents = on_the_way if not reach.descendants else on_the_way - {at.segments}
+    others = [node for node in nodes if node.segments[:-1] in parents and node.segments not in on_the_way]
+    if not reach.descendants:  # those below it come first
+        others.sort(key=lambda node: node.segments[:-1] != at.segments)
     named = [_short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
