@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
 
 from explorer import text
 from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter
@@ -54,13 +55,16 @@ class Removals:
         """Another engine is open, on the file of this path: what was planned was for the one before."""
         self.memory_path = memory_path
         self.jobs.cancel()
-        if self.dialog is not None and not self.dialog.is_running:
-            self.dialog.close()
+        if self.dialog is not None:
+            self.dialog.leave()
 
     async def aclose(self) -> None:
+        dialog = self.dialog
+        if dialog is not None:
+            dialog.leave()
         await self.jobs.aclose()
-        if self.dialog is not None:
-            await self.dialog.aclose()
+        if dialog is not None and isValid(dialog):
+            await dialog.aclose()
 
     def plan(self, target: Target, action: Action, continues: Path | None = None) -> None:
         """Open the dialog on a target; it counts at once. `continues`: the receipt of what was interrupted."""
@@ -161,7 +165,10 @@ class Removals:
         dialog = self.dialog
         if outcome is None or dialog is None:
             if job is not None:
-                self.window.job_list.end(job, State.CANCELLED, tr("Nothing was removed."))
+                middle = tr("It was left in the middle; the journal has what went.")
+                self.window.job_list.end(job, State.CANCELLED, middle if planned else tr("Nothing was removed."))
+            if planned and self.window.engine is engine:
+                self.window.refresh()
             return
         said = words.outcome_title(outcome, dialog.action)
         doubt = words.doubt(outcome)

@@ -109,9 +109,6 @@ async def opened(
         yield Opened(window, removals, engine, until, urls)
     finally:
         await removals.aclose()
-        if removals.dialog is not None:
-            removals.dialog.close()
-            await until(lambda: not removals.jobs.is_busy)
         await window.aclose()
         await engine.aclose()
         window.close_for_good()

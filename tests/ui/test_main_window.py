@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, QSettings, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -345,7 +346,8 @@ async def test_the_promised_names_are_there(qtbot: QtBot, tmp_path: Path, until:
         assert window.objectName() == "mainWindow"
         for name in promised.split():
             assert len(window.findChildren(QWidget, name)) == 1, name
-        assert window.export_action.objectName() == "exportAction"
+        for name in ("exportAction", "forgetAction", "eraseAction"):
+            assert len(window.findChildren(QAction, name)) == 1, name
 
 
 async def test_every_control_has_a_name_to_be_spoken(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
     EngineFailure,
+    Facet,
     ForgetTarget,
     ItemId,
+    ItemKind,
     MemoryEngine,
     MetaFilter,
     Namespace,
@@ -24,15 +26,20 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.engines import EngineSettings, build_engine
+from explorer.options import Options
 from explorer.removal.plan import Action, Target
 from explorer.ui.dialogs.remove_parts.words import why_not_erase
 from explorer.ui.job_list import State
-from explorer.ui.models.item_model import Column
+from explorer.ui.models.facet_rows import RowType
+from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
+from tests.ui.looks import cut_words
 from tests.ui.removing import choose_file, opened, said
+from tests.ui.test_app import is_idle, memory, rows, running
 
 ACME = Namespace.parse("team:acme")
+PROMISED = "previewTable sampleView confirmEdit wholeTreeCheck exportFirstButton removeButton receiptView"
 ITEMS = [
     learning("at the team", "team:acme", observed_at="2026-05-02T10:00:00Z"),
     learning("the writer's", "team:acme/agent:writer", observed_at="2026-07-02T10:00:00Z"),
@@ -71,6 +78,9 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
     async with opened(qtbot, tmp_path, until, sqlite(tmp_path), ITEMS) as it:
         dialog = await it.planned(Target.below(ACME), Action.ERASE)
         assert it.title == "Erase team:acme and everything below it"
+        assert dialog.objectName() == "removeDialog"
+        for name in PROMISED.split():
+            assert len(dialog.findChildren(QWidget, name)) == 1, name
         assert dialog.count_label.text() == "3 items"
         assert dialog.share_label.text().replace("\u00a0", " ") == "of 6 stored, 50 %"
         assert dialog.numbers.preview_table.counts.rows == [("agent:writer", 2), ("team:acme", 1)]
@@ -492,15 +502,71 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert await it.texts() == {"other"}
 
 
-async def test_delete_on_the_list_is_its_key(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+async def test_delete_on_the_list_forgets_what_is_selected(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), at(3)) as it:
         view = it.window.items.view
-        view.selectRow(0)
         action = it.window.findChild(QAction, "forgetAction")
-        assert action in view.actions()
-        assert [key.toString() for key in action.shortcuts()] == ["Del"]
-        assert action.shortcutContext() is Qt.ShortcutContext.WidgetShortcut
-        assert view.model().index(0, Column.TEXT).isValid()
+        assert action.toolTip()
+        assert action.shortcutContext() is Qt.ShortcutContext.WidgetShortcut, "elsewhere the key removes a chip"
+        it.window.activateWindow()
+        view.setFocus()
+        view.selectRow(1)
+        QTest.keyClick(view, Qt.Key.Key_Delete)
+        dialog = await it.counted()
+        assert [hit.id for hit in it.window.items.selected_hits()] == dialog.target.ids
+
+
+# From the panels
+
+
+def menu_of(widget: QWidget) -> dict[str, QAction]:
+    menu = next(menu for menu in widget.findChildren(QMenu) if menu.isVisible())
+    actions = {action.text(): action for action in menu.actions()}
+    menu.hide()
+    return actions
+
+
+async def test_a_node_offers_what_is_there_and_what_is_below(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        tree = it.window.namespaces.tree
+        tree.menu_wanted.emit(it.window.namespaces.model.index_of(ACME), QPoint(10, 10))
+        offered = menu_of(tree)
+        offered["Forget items here…"].trigger()
+        dialog = await it.counted()
+        assert dialog.target == Target.at(ACME)
+        assert dialog.count_label.text() == "1 item"
+        assert any("team:acme/agent:writer" in line for line in dialog.plan_column.sentences), "what is below stays"
+        tree.menu_wanted.emit(it.window.namespaces.model.index_of(ACME), QPoint(10, 10))
+        menu_of(tree)["Erase here and below…"].trigger()
+        await until(lambda: it.removals.dialog is not dialog)
+        assert it.dialog.target == Target.below(ACME)
+        assert it.dialog.action is Action.ERASE
+        await it.counted()
+
+
+async def test_a_value_offers_all_that_has_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    items = [learning(f"l {i}", tags=["a" if i < 3 else "b"]) for i in range(7)]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        tree, model = it.window.facets.tree, it.window.facets.model
+        tree.menu_wanted.emit(model.row_index(Facet.TAG, RowType.VALUE, "a"), QPoint(10, 10))
+        menu_of(tree)["Forget all with this value…"].trigger()
+        dialog = await it.counted()
+        assert dialog.target == Target.of_value(Facet.TAG, "a")
+        assert dialog.count_label.text() == "3 items"
+
+
+async def test_what_runs_ends_with_its_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+        gate = engine.hold("forget")
+        dialog.confirm.remove_button.click()
+        await until(lambda: gate.waiting == 1)
+        it.removals.leave(None)
+        await until(lambda: it.removals.dialog is None and not it.window.job_list.running)
+        assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
+        await until(lambda: not it.removals.jobs.is_busy)
 
 
 # The way back
@@ -615,3 +681,53 @@ async def test_another_memory_ends_a_plan(qtbot: QtBot, tmp_path: Path, until: U
         await it.planned(Target.below(ACME))
         it.removals.leave(None)
         await until(lambda: it.removals.dialog is None)
+
+
+# Looks
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+async def test_no_word_is_cut(qtbot: QtBot, tmp_path: Path, until: Until, themed: Theme, percent: int) -> None:
+    engine = FakeEngine()
+    long = "/".join(f"team:{letter * 100}" for letter in "abcdefgh")
+    items = [*ITEMS, learning("deep down", long)]
+    try:
+        themed.set_zoom(percent)
+        async with opened(qtbot, tmp_path, until, engine, items) as it:
+            it.window.resize(1280, 800)
+            dialog = await it.planned(Target.below(ACME), Action.ERASE)
+            assert cut_words(dialog) == []
+            dialog.begin(Target.below(Namespace.parse(long)), Action.ERASE)
+            await until(lambda: dialog.removal is not None and not dialog.jobs.is_busy)
+            assert dialog.confirm.name_text.toPlainText() == long
+            assert cut_words(dialog) == []
+            await it.done()
+            assert cut_words(dialog) == []
+    finally:
+        themed.set_zoom(100)
+
+
+# In the program
+
+
+async def test_the_program_keeps_the_receipt_and_asks_before_it_closes(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = await memory(tmp_path / "a.db", "one", "two")
+    async with running(qtbot, tmp_path) as program:
+        await program.start(Options(open_path=path))
+        await until(lambda: is_idle(program))
+        program.window.removal_wanted.emit(Target.of_filter(MetaFilter(kinds=[ItemKind.LEARNING])), Action.FORGET)
+        await until(lambda: program.removals.dialog is not None and program.removals.dialog.removal is not None)
+        dialog = program.removals.dialog
+        assert dialog is not None
+        dialog.confirm.large_check.setChecked(True)
+        dialog.confirm.confirm_edit.setText("root")
+        dialog.confirm.remove_button.click()
+        assert program.window.job_list.is_holding, "closing asks first"
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.outcome is not None
+        assert dialog.outcome.receipt is not None
+        assert dialog.outcome.receipt.parent == tmp_path / "receipts"
+        await until(lambda: is_idle(program))
+        assert rows(program) == 0

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, Q
 
 from explorer import text
 from explorer.i18n import tr
+from explorer.transfer import refuse_memory
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
@@ -75,8 +76,13 @@ def print_page(html: str, path: Path) -> None:
     document.print_(writer)
 
 
-async def choose_target(parent: QWidget, title: str, name: str, kinds: str) -> Path | None:
-    """A file to write, whose name ends as `name` does; it may take the place of one that is there."""
+async def choose_target(
+    parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None = None
+) -> Path | None:
+    """A file to write, whose name ends as `name` does; it may take the place of one that is there.
+
+    Raises FileError for the file of the memory that is open.
+    """
     dialog = QFileDialog(parent, title, str(Path.home()))
     dialog.setNameFilters([kinds, tr("All files") + " (*)"])
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -86,6 +92,7 @@ async def choose_target(parent: QWidget, title: str, name: str, kinds: str) -> P
     if not await ask(dialog) or not dialog.selectedFiles():
         return None
     path = Path(dialog.selectedFiles()[0])
+    await asyncio.to_thread(refuse_memory, path, memory_path)
     if await asyncio.to_thread(path.exists) and not await confirm(
         parent,
         tr("{file} is there already", file=text.inline(path.name)),

@@ -104,13 +104,15 @@ class RemoveDialog(QDialog):
     printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
-    run_ended = Signal(object, object)  # an Outcome, and the ids that were planned; None where nothing was removed
+    run_ended = Signal(object, object)
+    # an Outcome and the ids that were planned; None where nothing was removed, or, with ids, where it was left midway
 
     def __init__(self, where: Where, target: Target, action: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("removeDialog")
         self._where = where
         self._target, self._action = target, action
+        self._beside = ""
         self._removal: Removal | None = None
         self._shown_s = 0.0
         self._is_exporting = self._is_running = False
@@ -265,6 +267,7 @@ class RemoveDialog(QDialog):
         if refused and action is Action.ERASE:
             action = Action.FORGET
         self._target, self._action = target, action
+        self._beside = words.beside(target, self._where.nodes)
         self.outcome = None
         self.choice.set_enabled(ERASE, not refused, refused)
         self.choice.set_choice(ERASE if action is Action.ERASE else FORGET)
@@ -353,7 +356,7 @@ class RemoveDialog(QDialog):
     def _show_preview(self, removal: Removal, preview: Preview) -> None:
         plan = removal.plan
         self.plan_column.show_sections(
-            words.plan_sections(plan, preview, self._where.nodes, self._remaining(), self._where.zone, self._plan_apart)
+            words.plan_sections(plan, preview, self._beside, self._remaining(), self._where.zone, self._plan_apart)
         )
         self.numbers.show_preview(plan, preview)
         if not self.one_item.isHidden():
@@ -416,7 +419,8 @@ class RemoveDialog(QDialog):
     async def _export(self, removal: Removal) -> None:
         preview = removal.preview
         assert preview is not None
-        path = await choose_target(self, tr("Export first"), _export_name(removal), "JSON Lines (*.jsonl *.ndjson)")
+        kinds, memory = "JSON Lines (*.jsonl *.ndjson)", self._where.memory_path
+        path = await choose_target(self, tr("Export first"), _export_name(removal), kinds, memory)
         if path is None:
             return
         self.confirm.way_back.show_progress(Export(), preview.total)
@@ -535,8 +539,10 @@ class RemoveDialog(QDialog):
         self._announce(". ".join(filter(None, (self.title_label.text(), words.doubt(outcome)))))
 
     def _on_receipt_retry_wanted(self) -> None:
+        """Only what is left: by its ids, or, since an erase is told no ids, what the same plan finds now."""
         if self.outcome is not None and self.outcome.left:
-            self.begin(Target.of_ids(self.outcome.left), Action.FORGET)
+            is_erase = self._action is Action.ERASE
+            self.begin(self._target if is_erase else Target.of_ids(self.outcome.left), self._action)
 
     def _on_receipt_restore_wanted(self) -> None:
         if self._removal is not None and self._removal.way_back is not None:
@@ -588,12 +594,22 @@ class RemoveDialog(QDialog):
         nothing = tr("Nothing was erased.") if self._action is Action.ERASE else tr("Nothing was forgotten.")
         self.banner.show_error(" ".join((said, nothing)), details)
 
+    def _count_is_needed(self) -> None:
+        """It was left in the middle: some may be gone, and nobody has asked which."""
+        self._removal = None
+        self.confirm.begin(self._action)
+        self._end_count(tr("before it was left in the middle; the journal has what went"))
+
     def _forget_instead(self) -> None:
         self.begin(self._target, Action.FORGET)
 
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
         if lane == "count" and isinstance(error, Stopped):
             self._end_count(tr("so far: counting was cancelled, and nothing can be confirmed"))
+        elif lane == "run" and isinstance(error, asyncio.CancelledError) and self._is_running:
+            self._end_run()
+            self.run_ended.emit(None, self._planned)
+            self._count_is_needed()
         elif lane == "export" and (error is None or isinstance(error, asyncio.CancelledError)) and self._is_exporting:
             self._end_export(tr("The export was cancelled; no file was written.") if error is not None else "")
 
@@ -635,6 +651,14 @@ class RemoveDialog(QDialog):
 
     def _announce(self, said: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+
+    def leave(self) -> None:
+        """Go: what it is about is no longer open."""
+        self.jobs.cancel()
+        if self._is_running:
+            self._is_running = False
+            self.run_ended.emit(None, self._planned)
+        self.close()
 
     async def aclose(self) -> None:
         """End what it asks for; a removal that runs is left, with a receipt that is true so far."""

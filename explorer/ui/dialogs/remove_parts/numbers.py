@@ -51,6 +51,7 @@ from explorer.ui.theme import theme
 
 HitRole = Qt.ItemDataRole.UserRole + 1
 _NODES_MOST, _OTHERS_MOST = 7, 3  # rows of a table before it scrolls by itself
+_SHOWN_MEANWHILE = 50  # rows, while it is being counted and shown again and again
 _BAR = 2
 _GAP = 8
 _MONTHS_MOST = 40  # bars; of a longer time the years are shown
@@ -440,10 +441,11 @@ class Numbers(QScrollArea):
 
     def show_preview(self, plan: Plan, preview: Preview) -> None:
         at = plan.target.node
-        self.preview_table.show_rows([(node_label(node, at), n) for node, n in preview.nodes.most_common()])
+        most = None if preview.is_whole else _SHOWN_MEANWHILE
+        self.preview_table.show_rows([(node_label(node, at), n) for node, n in preview.nodes.most_common(most)])
         self.kind_table.show_rows([(_capital(text.word(kind)), n) for kind, n in preview.kinds.most_common()])
-        self.source_table.show_rows([(_capital(source_label(one)), n) for one, n in preview.sources.most_common()])
-        paths = [(text.shown(path), n) for path, n in preview.paths.most_common()]
+        self.source_table.show_rows([(_capital(source_label(one)), n) for one, n in preview.sources.most_common(most)])
+        paths = [(text.shown(path), n) for path, n in preview.paths.most_common(most)]
         self.path_table.show_rows(paths)
         self.months.show_months(preview.months)
         for part, title in self._titles.items():

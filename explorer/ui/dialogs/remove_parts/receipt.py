@@ -154,13 +154,13 @@ class ReceiptView(QWidget):
             row.addWidget(words, 1)
             column.addWidget(note)
             column.addSpacing(16)
-        if outcome.checks:
-            column.addLayout(self._table(outcome))
         if outcome.failed:
-            column.addSpacing(16)
             column.addWidget(plain_label("smallStrong", "text2", tr("Failed, with the engine's reasons")))
             column.addSpacing(4)
             column.addWidget(_failed(outcome))
+            column.addSpacing(16)
+        if outcome.checks:
+            column.addLayout(self._table(outcome))
         column.addStretch(1)
         return body
 
@@ -185,8 +185,10 @@ class ReceiptView(QWidget):
             name.setAccessibleName(spoken)
             grid.setRowMinimumHeight(line, theme().row_height("row") + 4)
             grid.addWidget(mark, line, 0, align.AlignVCenter)
-            grid.addWidget(name, line, 1, align.AlignVCenter)
-            grid.addWidget(plain_label("body", "text2", words.asked_with), line, 2, align.AlignVCenter)
+            grid.addWidget(name, line, 1, align.AlignVCenter | align.AlignLeft)
+            grid.addWidget(
+                plain_label("body", "text2", words.asked_with), line, 2, align.AlignVCenter | align.AlignLeft
+            )
             grid.addWidget(result, line, 3, align.AlignVCenter | align.AlignRight)
             line += 1
             if not is_clean:
@@ -250,6 +252,7 @@ class ReceiptView(QWidget):
             column.addSpacing(4)
             for said in remaining:
                 column.addWidget(_wrapped(said, "small", "text2"))
+                column.addSpacing(4)
         column.addStretch(1)
         return body
 
@@ -341,7 +344,7 @@ def _failed(outcome: Outcome) -> QPlainTextEdit:
     view.setProperty("textRole", "mono")
     view.setAccessibleName(tr("Failed, with the engine's reasons"))
     view.setTabChangesFocus(True)
-    view.setMinimumHeight(round(theme().metrics("mono").lineSpacing() * min(8, len(lines) + 1)) + 12)
+    view.setFixedHeight(round(theme().metrics("mono").lineSpacing() * min(8, len(lines) + 1)) + 12)
     return view
 
 

@@ -116,15 +116,15 @@ def recounted(action: Action) -> str:
 def plan_sections(
     plan: Plan,
     preview: Preview,
-    nodes: Sequence[Namespace],
+    beside: str,
     remaining: Sequence[str],
     zone: tzinfo,
     plan_apart: Callable[[Namespace], Callable[[], None]],
 ) -> list[Section]:
-    """What goes, what stays, what may remain; `nodes` are all that are known, root first."""
+    """What goes, what stays, what may remain; `beside` as the function of that name says it."""
     found = [
         Section(tr("What goes"), list(_goes(plan, preview, zone))),
-        Section(tr("What stays"), list(_stays(plan, nodes, plan_apart))),
+        Section(tr("What stays"), list(_stays(plan, beside, plan_apart))),
         Section(tr("What may remain"), [Line("warning", said, "caution") for said in remaining]),
     ]
     return [section for section in found if section.lines]
@@ -223,9 +223,7 @@ def _sandbox_goes(node: Namespace, items: int) -> str:
     )
 
 
-def _stays(
-    plan: Plan, nodes: Sequence[Namespace], plan_apart: Callable[[Namespace], Callable[[], None]]
-) -> Iterator[Line]:
+def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
     target = plan.target
     if target.ids:
         yield Line("lock", tr("Everything else, at these nodes too."))
@@ -246,23 +244,23 @@ def _stays(
     if target.above:
         names = text.listed(map(_short, target.above))
         yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
-    if (beside := _beside(target, nodes)) and not target.above:
+    if beside and not target.above:
         yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
     if target.filter is not None and not target.is_nodes_and_kinds:
         yield Line("lock", tr("Everything that does not meet each of the conditions."))
 
 
-def _beside(target: Target, nodes: Sequence[Namespace]) -> str:
-    """The nodes above, and those beside them: the top of what stays, by name."""
+def beside(target: Target, nodes: Sequence[Namespace]) -> str:
+    """The nodes above, and those beside them: the top of what stays, by name; `nodes` are all that are known."""
     reach = target.filter.reach if target.filter is not None else None
     if reach is None or target.is_whole_tree or not target.is_nodes_and_kinds:
         return ""
     at = reach.at
     above = [] if at.is_root else list(at.ancestors_and_self())[:-1]
-    beside = [node for node in nodes if node.parent is not None and node.parent in above and not at.is_within(node)]
+    others = [node for node in nodes if node.parent is not None and node.parent in above and not at.is_within(node)]
     if not reach.descendants:
-        beside = [node for node in nodes if node.parent == at] + beside
-    named = [_short(node) for node in [*above, *beside]]
+        others = [node for node in nodes if node.parent == at] + others
+    named = [_short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
 
