@@ -223,6 +223,7 @@ class Moves:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, said)
+        self.window.journal.refresh()
         if self.window.engine is not engine:
             return
         self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))
