@@ -54,6 +54,8 @@ from explorer.transfer import FileError, export_pages
 T = TypeVar("T")
 R = TypeVar("R")
 
+_PAGE = 100
+"""Items read at once to be counted: what is made of them keeps a window waiting."""
 _HOPELESS = 50
 """Items that fail one after another, with none between them that does not, until it is given up."""
 
@@ -249,7 +251,9 @@ class Move:
             return tr("nothing was counted to its end yet")
         if preview.too_deep:
             node = min(preview.too_deep)
-            return tr("what is at {node} would nest more than 8 deep; choose a higher node, or flatten", node=node)
+            return tr(
+                "what is at {node} would nest more than 8 deep; choose a higher node, or put all at one", node=node
+            )
         if preview.overlapping:
             node = min(preview.overlapping)
             return tr("what is at {node} would go to a node that is itself to be emptied; move it by itself", node=node)
@@ -277,12 +281,12 @@ class Move:
                 found.found.gone += _without(missing, (hit.id for hit in hits))
             yield items
         for filter in self._filters:
-            async for page in export_pages(self.source, filter):
+            async for page in export_pages(self.source, filter, _PAGE):
                 found.incomplete += page.incomplete
                 yield page.items
 
     async def _add(self, found: MovePreview, items: list[Exported]) -> None:
-        new: dict[ItemId, StoreItem] = {}
+        new: dict[ItemId, tuple[ItemId, StoreItem]] = {}
         for each in items:
             node = each.item.meta.namespace
             if each.id in found.nodes:
@@ -304,8 +308,8 @@ class Move:
             first = found._new.setdefault(id, each.id)
             if first != each.id:
                 found.equal.setdefault(id, [first]).append(each.id)
-            new[each.id] = item
-        held = await self._held({old: (item.fingerprint(), item) for old, item in new.items()}, found.can_check)
+            new[each.id] = id, item
+        held = await self._held(new, found.can_check)
         found.held += sum(held.values())
         found.different += [old for old, is_whole in held.items() if not is_whole]
 

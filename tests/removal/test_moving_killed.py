@@ -54,7 +54,7 @@ async def test_a_killed_move_loses_nothing_and_goes_on(tmp_path: Path, killer: s
     assert killer.stdout is not None
     killed = partly = 0
     for number in range(ROUNDS_MOST):
-        wait_s = 0.005 * number + 0.02 * rand.random()  # later each time, so that it comes to its end
+        wait_s = 0.02 * number + 0.03 * rand.random()  # later each time, so that it comes to its end
         killer.stdin.write(f"{wait_s}\n")
         killer.stdin.flush()
         ended = int(await asyncio.to_thread(killer.stdout.readline))

@@ -36,7 +36,7 @@ from explorer.ui import icons, news
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.move_parts import words
-from explorer.ui.dialogs.move_parts.form import HERE, MoveForm, Place
+from explorer.ui.dialogs.move_parts.form import FLATTEN, HERE, MoveForm, Place
 from explorer.ui.dialogs.remove_parts.numbers import Numbers
 from explorer.ui.dialogs.remove_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.plan_column import PlanColumn
@@ -248,6 +248,8 @@ class MoveDialog(QDialog):
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.ended.connect(self._on_jobs_ended)
         self.form.set_nodes(source.nodes)
+        if target.ids:  # who chooses items means these, not the tree that they are in
+            self.form.tree_choice.set_choice(FLATTEN)
         self.begin()
         if self._place.key != HERE:
             self._on_form_place_changed()
@@ -552,6 +554,8 @@ class MoveDialog(QDialog):
             self._end_count(tr("not counted to the end"))
             if isinstance(error, InvalidRequest | Unsupported):
                 self.count_button.hide()
+                self.counted_label.setText("")
+                self.plan_column.show_sections([])
                 self.banner.show_note(text.sentence(error.text), icon="warning")
             else:
                 self.banner.show_error(said, details)

@@ -22,7 +22,11 @@ ShowIds = Callable[[str, list[ItemId]], Callable[[], None]]
 
 def title(target: Target, is_copy: bool) -> str:
     """`Move team:acme and everything below it`."""
-    return tr("Copy {what}", what=what(target)) if is_copy else tr("Move {what}", what=what(target))
+    if is_copy:
+        # Translators: {what} is such as “3 chosen items”, “the whole tree”, “team:acme and everything below it”.
+        return tr("Copy {what}", what=what(target))
+    # Translators: {what} is such as “3 chosen items”, “the whole tree”, “team:acme and everything below it”.
+    return tr("Move {what}", what=what(target))
 
 
 def press(is_copy: bool, n: int) -> str:
