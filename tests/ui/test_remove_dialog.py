@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ from explorer.contract import (
 )
 from explorer.engines import EngineSettings, build_engine
 from explorer.options import Options
+from explorer.removal.outcome import Phase, Step
 from explorer.removal.plan import Action, Target
+from explorer.removal.removing import Removal
 from explorer.ui.dialogs.remove_parts.words import why_not_erase
 from explorer.ui.job_list import State
 from explorer.ui.models.facet_rows import RowType
@@ -760,3 +763,27 @@ async def test_the_program_keeps_the_receipt_and_asks_before_it_closes(
         assert dialog.outcome.receipt.parent == tmp_path / "receipts"
         await until(lambda: is_idle(program))
         assert rows(program) == 0
+
+
+async def test_a_fault_in_the_middle_is_not_said_to_be_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+
+        async def fault(*_: object) -> AsyncGenerator[Step, None]:
+            yield Step(Phase.REMOVING, 2, 5)
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(Removal, "run", fault)
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "Nothing was forgotten" not in dialog.banner.sentence
+        assert "left in the middle" in dialog.share_label.text()
+        assert not dialog.confirm.remove_button.isEnabled()
+        assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
+        dialog.count_button.click()
+        await it.counted()
+        assert dialog.count_label.text() == "5 items", "which is what nobody knew before"
+        await until(lambda: it.window.is_idle)

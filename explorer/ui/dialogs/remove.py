@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Unsupported
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, TinyMemoryError, Unsupported
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
@@ -114,6 +114,7 @@ class RemoveDialog(QDialog):
         self._where = where
         self._target, self._action = target, action
         self._beside = ""
+        self._design_size = (0, 0)
         self._removal: Removal | None = None
         self._shown_s = 0.0
         self._is_exporting = self._is_running = False
@@ -205,7 +206,6 @@ class RemoveDialog(QDialog):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.banner)
         column.addLayout(self._body, 1)
         column.addWidget(self._lower)
         self.receipt = ReceiptView(where.zone)
@@ -216,6 +216,7 @@ class RemoveDialog(QDialog):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(head)
+        column.addWidget(self.banner)
         column.addWidget(self._pages, 1)
 
         self.choice.chosen.connect(self._on_choice_chosen)
@@ -279,14 +280,14 @@ class RemoveDialog(QDialog):
         self.place_label.say(text.listed((text.inline(self._where.connection), engine)))
         is_single = len(target.ids) == 1
         self.numbers.setVisible(not is_single)
-        self.share_label.setVisible(not is_single)
         self.one_item.setVisible(is_single)
         self._body.setDirection(QHBoxLayout.Direction.BottomToTop if is_single else QHBoxLayout.Direction.LeftToRight)
         self._plan_rule.setVisible(not is_single)
         self._pages.setCurrentIndex(0)
         self._lower.setCurrentIndex(0)
-        resize_to_design(self, *(_SMALL_SIZE if is_single else _SIZE))
+        self._take_size(_SMALL_SIZE if is_single else _SIZE)
         self._fit_columns()
+        self.confirm.cancel_button.setDefault(True)
         self.confirm.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self._count()
 
@@ -295,6 +296,12 @@ class RemoveDialog(QDialog):
         if self._is_running:
             self.running.show_stopping()
             self._while_running(Removal.stop)
+
+    def _take_size(self, size: tuple[int, int]) -> None:
+        """A size of the design, unless it is what the dialog had already: what was pulled by hand stays."""
+        if size != self._design_size:
+            self._design_size = size
+            resize_to_design(self, *size)
 
     def _say_title(self, said: str) -> None:
         self.title_label.say(said)
@@ -316,7 +323,8 @@ class RemoveDialog(QDialog):
         self.confirm.begin(self._action)
         self.confirm.wait("")
         self._show_count(Preview(self._where.zone), tr("Counting"))
-        self.numbers.setEnabled(True)
+        self.share_label.setVisible(len(self._target.ids) != 1)
+        self.numbers.clear()
         self.one_item.show_hit(None)
         self.plan_column.show_sections([])
         self.count_button.setText(tr("Cancel counting"))
@@ -406,6 +414,7 @@ class RemoveDialog(QDialog):
         """It did not come to its end: what was counted so far is no number to confirm."""
         self.busy_line.set_busy(False)
         self.share_label.say(said)
+        self.share_label.show()
         self.count_button.setText(tr("Count again"))
         self.count_button.show()
         self.numbers.setEnabled(False)
@@ -536,7 +545,7 @@ class RemoveDialog(QDialog):
         self.choice.hide()
         self.receipt.show_outcome(outcome, self._action, way_back, self._remaining())
         self._pages.setCurrentIndex(1)
-        resize_to_design(self, *_RECEIPT_SIZE)
+        self._take_size(_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)
         self.receipt.done_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self._announce(". ".join(filter(None, (self.title_label.text(), words.doubt(outcome)))))
@@ -585,8 +594,13 @@ class RemoveDialog(QDialog):
             self.banner.show_error(said, details)
 
     def _on_run_failed(self, said: str, details: str, error: Exception) -> None:
-        """Nothing was removed."""
+        """Nothing was removed; or, of a fault of ours, nobody knows."""
         self._end_run()
+        if not isinstance(error, TinyMemoryError):
+            self.run_ended.emit(None, self._planned)
+            self._count_is_needed()
+            self.banner.show_error(said, details)
+            return
         self.run_ended.emit(None, [])
         self.confirm.clear()
         if self._action is Action.ERASE and isinstance(error, Unsupported):

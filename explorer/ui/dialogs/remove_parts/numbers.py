@@ -455,10 +455,17 @@ class Numbers(QScrollArea):
         grid.addWidget(self.sample_view, 2, 0, 1, 2)
         grid.setRowStretch(3, 1)
         self.setWidget(body)
+        self._all = body
         self.sample_view.opened.connect(self.sample_opened)
         self.list_button.clicked.connect(self.list_wanted)
 
+    def clear(self) -> None:
+        """Show nothing: the numbers that are there are of another plan."""
+        self.setEnabled(True)
+        self._all.hide()
+
     def show_preview(self, plan: Plan, preview: Preview) -> None:
+        self._all.show()
         at = plan.target.node
         most = None if preview.is_whole else _SHOWN_MEANWHILE
         self.preview_table.show_rows([(node_label(node, at), n) for node, n in preview.nodes.most_common(most)])
