@@ -249,6 +249,8 @@ def _moment(at: datetime, zone: tzinfo) -> str:
 
 
 def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
+    if isinstance(name := receipt.facts.get("to_connection"), str):
+        yield tr("To the memory"), inline(name, _LONG)
     if isinstance(to := receipt.facts.get("to"), str):
         yield tr("To"), inline(to, _LONG)
     if isinstance(file := receipt.facts.get("file"), dict) and isinstance(file.get("path"), str):

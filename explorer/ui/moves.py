@@ -12,7 +12,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
+from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
 from explorer.engines import (
     ConnectionStore,
     EngineCredential,
@@ -34,9 +34,10 @@ from explorer.ui.dialogs.move import From, MoveDialog, Opened
 from explorer.ui.dialogs.move_parts import words
 from explorer.ui.dialogs.move_parts.form import HERE, Place
 from explorer.ui.engine_words import engine_label
-from explorer.ui.job_list import Job, Progress, Read, State, items_done
+from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.selected import SELECTED, plan_selected
 
 
 class Moves:
@@ -66,7 +67,7 @@ class Moves:
         """Another engine is open, on the file of this path and by the saved connection of that name."""
         self.memory_path, self.key = memory_path, connection
         self.jobs.cancel("plan")
-        self.jobs.cancel("selected")
+        self.jobs.cancel(SELECTED)
         if self.dialog is not None and not self.dialog.is_running:
             self.dialog.close()
 
@@ -193,32 +194,8 @@ class Moves:
             with contextlib.suppress(TinyMemoryError):
                 await engine.aclose()
 
-    # What is selected
-
     def _on_window_move_selected_wanted(self) -> None:
-        items, filter = self.window.items, self.window.items.selected_filter
-        if filter is not None and items.selected_count.n > 1:
-            self.plan(Target.of_filter(filter))
-        elif self.window.engine is not None:
-            self.jobs.start("selected", self._selected_ids(), self._on_selected_ids)
-
-    async def _selected_ids(self) -> list[ItemId]:
-        selected = self.window.items.selected_count
-        ids: list[ItemId] = []
-
-        def found() -> Progress:
-            return items_done(len(ids), None if selected.is_least else selected.n)
-
-        reading = Read(tr("Read what is selected"), lambda: self.jobs.cancel("selected"), found)
-        with self.window.job_list.if_slow(reading):
-            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
-                async for hits in batches:
-                    ids += [hit.id for hit in hits]
-        return ids
-
-    def _on_selected_ids(self, ids: list[ItemId]) -> None:
-        if ids:
-            self.plan(Target.of_ids(ids, self.window.trail.current.filter.reach))
+        plan_selected(self.window, self.jobs, self.plan)
 
     # The dialog
 
@@ -246,6 +223,7 @@ class Moves:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, said)
+        self.window.journal.refresh()
         if self.window.engine is not engine:
             return
         self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))

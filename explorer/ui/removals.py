@@ -24,9 +24,10 @@ from explorer.ui import news
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.remove import RemoveDialog, Where
 from explorer.ui.dialogs.remove_parts import words
-from explorer.ui.job_list import Job, Progress, Read, State, items_done
+from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.selected import plan_selected
 
 _NAME_CHARS = 40
 
@@ -96,34 +97,8 @@ class Removals:
         self.dialog, self._continues = dialog, continues
         dialog.show()  # beside the window, in which samples are looked at
 
-    # What is selected
-
     def _on_window_forget_selected_wanted(self) -> None:
-        items, filter = self.window.items, self.window.items.selected_filter
-        target = Target.of_filter(filter) if filter is not None and items.selected_count.n > 1 else None
-        # Of the whole tree the list shows no sandboxes: what is selected there is less.
-        if target is not None and not target.is_whole_tree:
-            self.plan(target, Action.FORGET)
-        elif self.window.engine is not None:
-            self.jobs.start("selected", self._selected_ids(), self._on_selected_ids)
-
-    async def _selected_ids(self) -> list[ItemId]:
-        selected = self.window.items.selected_count
-        ids: list[ItemId] = []
-
-        def found() -> Progress:
-            return items_done(len(ids), None if selected.is_least else selected.n)
-
-        reading = Read(tr("Read what is selected"), lambda: self.jobs.cancel("selected"), found)
-        with self.window.job_list.if_slow(reading):
-            async with contextlib.aclosing(self.window.items.selected_batches()) as batches:
-                async for hits in batches:
-                    ids += [hit.id for hit in hits]
-        return ids
-
-    def _on_selected_ids(self, ids: list[ItemId]) -> None:
-        if ids:
-            self.plan(Target.of_ids(ids, self.window.trail.current.filter.reach), Action.FORGET)
+        plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
 
     # The dialog
 

@@ -7,6 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from explorer.engines.sqlite import SqliteEngine
 from explorer.removal import moving
 from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, MoveOutcome, MovePreview, Way, is_one_file, read_interrupted
+from explorer.removal.page import page
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
 from tests.fakes import learning
@@ -652,6 +654,11 @@ async def test_pause_stop_and_what_was_gone_meanwhile(tmp_path: Path, monkeypatc
     assert lines[2]["pairs"] == [[ids[0], outcome.done[ids[0]]]]
     receipt = Receipt.read(outcome.receipt)
     assert (receipt.action, receipt.planned, receipt.removed, receipt.not_tried) == ("move", 5, 1, 3)
+    said = page(receipt, UTC)
+    assert "1 of 5 items moved" in said
+    assert "To the memory" in said
+    assert "there" in said
+    assert "project:p" in said
     text = outcome.receipt.read_text(encoding="utf-8")
     assert not any(item.render_text() in text for item in ITEMS if item.render_text() != "tea")
 
