@@ -669,7 +669,7 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal):
             panel.refresh()
         self._ask_health()
 

@@ -104,8 +104,11 @@ class Program:
 
     # Opening
 
-    async def start(self, options: Options, key: str = "") -> None:
-        """Open what the command line names, else what has that key, else what was open last, else the sample."""
+    async def start(self, options: Options, key: str = "", *, is_first: bool = True) -> None:
+        """Open what the command line names, else what has that key, else what was open last, else the sample.
+
+        `is_first`: among the windows that are opened together; what concerns all of them is said in it.
+        """
         await asyncio.to_thread(list_engines)  # imports them all, which takes a moment
         await self._load_saved()
         self._show_choices()  # there is a way on even where nothing can be opened
@@ -122,7 +125,7 @@ class Program:
         if options.filter is not None and self.window.engine is not None:
             self.window.go_to_filter(options.filter)
         self._say_notices()
-        if options.shot is None:  # a picture is of the memory alone
+        if is_first and options.shot is None:  # a picture is of the memory alone
             await self._say_interrupted()
 
     async def _open_last(self, *, is_read_only: bool) -> None:
@@ -314,7 +317,7 @@ class Program:
         first = found[0]
         if window.error_banner.sentence:
             window.show_journal(first.path)
-        elif len(found) > 1 or window.is_read_only:
+        elif len(found) > 1 or window.is_read_only or first.connection != self.name:
             n = len(found)
             said = tr_n(
                 "A removal or a move was interrupted; the journal has it.",

@@ -73,18 +73,18 @@ class Windows(QObject):
         """
         wanted = (options.open_path, options.connection, options.is_sample or None, options.filter)
         kept = self._kept() if all(one is None for one in wanted) else []
-        self._start(first, options, kept[0] if kept else None)
+        self._start(first, options, kept[0] if kept else None, is_first=True)
         for entry in kept[1:]:
-            self._start(self.open(), options, entry)
+            self._start(self.open(), options, entry, is_first=False)
 
     @staticmethod
-    def _start(program: Program, options: Options, kept: dict[str, object] | None) -> None:
+    def _start(program: Program, options: Options, kept: dict[str, object] | None, *, is_first: bool) -> None:
         program.window.restore_layout(kept)
         if options.size is not None:
             program.window.resize(*options.size)
         program.window.show()
         key = str(kept["key"]) if kept is not None else ""
-        program.jobs.start("open", program.start(options, key), lambda _: None)
+        program.jobs.start("open", program.start(options, key, is_first=is_first), lambda _: None)
 
     def _kept(self) -> list[dict[str, object]]:
         """The windows that were open together at the end, by what was open in them and their layout."""

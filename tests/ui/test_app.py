@@ -589,7 +589,7 @@ from explorer.options import Options
 from explorer import i18n
 from explorer.ui import app
 
-async def start(program, options, key):
+async def start(program, options, key, is_first):
     print(i18n._words.info().get("language", "en"), flush=True)
     program.window.quit_wanted.emit()
 

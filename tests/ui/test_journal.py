@@ -382,6 +382,17 @@ async def test_a_layout_of_before_there_was_a_journal_is_kept(qtbot: QtBot, tmp_
     dock.deleteLater()
 
 
+async def test_reading_everything_again_reads_the_journal_too(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    folder = tmp_path / "receipts"  # which is not there, so that nothing is told of it
+    async with opened(qtbot, tmp_path, until) as window:
+        panel = filled_window(window, folder)
+        window.show_journal()
+        await until(lambda: window.is_idle)
+        receipt(folder, "07-03T14:59:31", "erase", 1)
+        window.refresh_action.trigger()
+        await until(lambda: titles(panel) == ["Erasing 1 item"])
+
+
 async def test_the_palette_and_f6_go_to_it(qtbot: QtBot, tmp_path: Path, until: Until, folder: Path) -> None:
     async with opened(qtbot, tmp_path, until) as window:
         panel = filled_window(window, folder)
@@ -420,7 +431,7 @@ async def test_the_next_start_offers_to_go_on(qtbot: QtBot, tmp_path: Path, unti
     async with running(qtbot, tmp_path) as program:
         window = program.window
         panel = filled_window(window, folder)
-        await program.start(Options(is_sample=True))
+        await program.start(Options(open_path=await memory(tmp_path / "helpdesk.db", "one")))
         await until(lambda: is_idle(program))
         said = "Interrupted: Erasing 1\u202f200 items, helpdesk.db, agent:triage, "
         assert window.error_banner.sentence.startswith(said)
@@ -434,17 +445,27 @@ async def test_where_it_cannot_go_on_at_once_the_journal_is_offered(
 ) -> None:
     older = receipt(folder, "01-01T10:00:00", "forget", 2)
     (wanted,) = (path for path in folder.iterdir() if "07-07T" in path.name)
-    for is_read_only in (False, True):
+    path = await memory(tmp_path / "helpdesk.db", "one")
+    for options in (Options(open_path=path), Options(open_path=path, is_read_only=True), Options(is_sample=True)):
         async with running(qtbot, tmp_path) as program:
             window = program.window
             panel = filled_window(window, folder)
-            await program.start(Options(is_sample=True, is_read_only=is_read_only))
+            await program.start(options)
             await until(lambda: is_idle(program))
             assert "interrupted" in window.error_banner.sentence
             qtbot.mouseClick(banner_button(window), Qt.MouseButton.LeftButton)
             await until(lambda panel=panel: panel.current is not None and panel.current.path == wanted)
             assert dock_of(window).isVisible()
         older.unlink(missing_ok=True)
+
+
+async def test_of_several_windows_the_first_says_it(qtbot: QtBot, tmp_path: Path, until: Until, folder: Path) -> None:
+    for is_first in (True, False):
+        async with running(qtbot, tmp_path) as program:
+            filled_window(program.window, folder)
+            await program.start(Options(is_sample=True), is_first=is_first)
+            await until(lambda program=program: is_idle(program))
+            assert bool(program.window.error_banner.sentence) is is_first
 
 
 async def test_an_error_at_the_start_is_not_written_over(
