@@ -56,8 +56,7 @@ ITEMS = [
 @pytest.fixture(autouse=True)
 def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is asked again is tested without a window."""
-    monkeypatch.setattr("explorer.removal.preview.TEXTS", 3)
-    monkeypatch.setattr("explorer.removal.preview._FIRST", 1)
+    monkeypatch.setattr("explorer.removal.preview.TEXTS", 12)
 
 
 def sqlite(tmp_path: Path) -> MemoryEngine:
