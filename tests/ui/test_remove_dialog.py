@@ -123,7 +123,7 @@ async def test_the_whole_tree_needs_its_switch_before_its_name(qtbot: QtBot, tmp
         dialog = await it.counted()
         confirm = dialog.confirm
         assert dialog.count_label.text() == "6 items", "sandboxes go as well"
-        assert any("service:nightly with 1 item goes as well" in line for line in dialog.plan_column.sentences)
+        assert any("service:nightly with 1 item goes too" in line for line in dialog.plan_column.sentences)
         assert not confirm.confirm_edit.isEnabled()
         assert confirm.large_check.isHidden()
         confirm.whole_tree_check.setChecked(True)
@@ -377,7 +377,7 @@ async def test_it_goes_on_in_the_background_and_comes_back_with_the_receipt(
         await until(lambda: gate.waiting == 1)
         dialog.running.hide_button.click()
         assert not dialog.isVisible()
-        assert it.window.job_list.running[0].title == "Forget what is at team:acme itself"
+        assert it.window.job_list.running[0].title == "Forget the items at team:acme"
         gate.open()
         await until(lambda: dialog.outcome is not None)
         assert dialog.isVisible()
@@ -669,7 +669,7 @@ async def test_stored_text_cannot_speak_for_the_dialog(qtbot: QtBot, tmp_path: P
         assert "\u202e" not in line
         assert "⟦RLO⟧" in line
         assert line.endswith("\u2069")
-        assert it.title == "Forget all that match"
+        assert it.title == "Forget what the filter admits"
 
 
 # Where it is not possible

@@ -1,4 +1,4 @@
-"""What a removal is called, what it takes and what it leaves, in sentences. Free of Qt.
+"""The words of a plan as the dialog arranges them, and those of what came of it. Free of Qt.
 
 Forget and erase have each their own sentences: the two words are never put into one sentence by a placeholder.
 """
@@ -13,6 +13,7 @@ from explorer import text
 from explorer.contract import MemoryEngine, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
+from explorer.removal import words as shared
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Preview, Source
@@ -47,24 +48,9 @@ class Section:
 
 def title(target: Target, action: Action) -> str:
     """What the dialog is called: `Erase team:acme and everything below it`."""
-    is_erase = action is Action.ERASE
     if len(target.ids) == 1:
         return tr("Forget this item")
-    if target.ids:
-        n = len(target.ids)
-        return tr_n("Forget {n} chosen item", "Forget {n} chosen items", n, n=text.number(n))
-    if target.is_whole_tree:
-        return tr("Erase the whole tree") if is_erase else tr("Forget the whole tree")
-    if target.node is None:
-        return tr("Forget all that match")
-    name = text.inline(str(target.node), NAME_CHARS)
-    if reads_below(target):
-        if is_erase:
-            return tr("Erase {node} and everything below it", node=name)
-        return tr("Forget {node} and everything below it", node=name)
-    if is_erase:
-        return tr("Erase what is at {node} itself", node=name)
-    return tr("Forget what is at {node} itself", node=name)
+    return shared.title(Plan(target, action, ()))
 
 
 def what(target: Target) -> str:
@@ -94,7 +80,7 @@ def press(action: Action, n: int) -> str:
 def why_not_erase(engine: MemoryEngine, target: Target) -> str:
     """Why a target cannot be erased, a sentence; "" where it can, as far as is known before the engine is asked."""
     if not target.is_nodes_and_kinds:
-        return tr("An erase is told nodes and kinds, nothing else: what is chosen by hand or by a value is forgotten.")
+        return shared.why_no_erase()
     if type(engine).erase is MemoryEngine.erase:
         return tr("This engine does not erase.")
     return ""
@@ -139,8 +125,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             admitted = admitted.model_copy(update={"reach": None})
         for one in conditions(admitted, zone):
             yield Line("", f"{one.words} {one.drawn or text.isolate(text.shown(one.value))}", is_stored=True)
-    becomes = _becomes(plan.action, preview.total) if preview.total or not preview.is_whole else ""
-    yield Line("minus-ring", " ".join(filter(None, (_how_much(plan, preview), becomes))), "danger")
+    yield Line("minus-ring", _how_much(plan, preview), "danger")
     if target.prefix is not None and preview.is_whole:
         paths = tr_n(
             "It also matches what is below that path: {n} path in all, named at the right.",
@@ -151,7 +136,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         yield Line("info", paths)
     if plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            yield Line("service", _sandbox_goes(sandbox.node, sandbox.items), "danger")
+            yield Line("service", _shortened(shared.sandbox_goes(sandbox), sandbox.node), "danger")
         if len(plan.sandboxes) > _LINES_MOST:
             yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
         if not plan.knows_sandboxes:
@@ -164,63 +149,22 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             "{n} of those chosen is no longer stored.", "{n} of those chosen are no longer stored.", n, n=text.number(n)
         )
         yield Line("info", said)
-    yield Line("info", _other(plan.action, preview.total))
+    yield Line("info", shared.the_other(plan.action))
 
 
 def _how_much(plan: Plan, preview: Preview) -> str:
-    n, at = preview.total, len(preview.nodes)
     if not preview.is_whole:
-        return tr("Being counted.")
-    if not n:
+        return " ".join((tr("Being counted."), shared.what_it_does(plan.action)))
+    if not preview.total:
         return tr("Nothing: there is no such item.")
-    items = text.counted(n, "item")
-    where = tr_n("at {n} node", "at {n} nodes", at, n=text.number(at))
     if len(plan.target.ids) == 1:
-        return tr("This item.")
-    if plan.target.ids:
-        return tr("{items} {where}, each by its id.", items=items, where=where)
-    if plan.target.filter is None or not plan.target.filter.kinds:
-        return tr("{items} {where}, of every kind, read to the end of the list.", items=items, where=where)
-    kinds = text.either(text.word(kind) for kind in plan.kinds)
-    return tr(
-        "{items} {where}, of the kind {kinds}, read to the end of the list.", items=items, where=where, kinds=kinds
-    )
+        return " ".join((tr("This item."), shared.what_it_does(plan.action)))
+    return shared.what_goes(plan, preview)
 
 
-def _becomes(action: Action, n: int) -> str:
-    if action is Action.ERASE:
-        return tr_n(
-            "Erased for good: stored again, it would be new.", "Erased for good: stored again, they would be new.", n
-        )
-    return tr_n(
-        "Taken out of every read: stored again, it would count as a repeat.",
-        "Taken out of every read: stored again, they would count as a repeat.",
-        n,
-    )
-
-
-def _other(action: Action, n: int) -> str:
-    if action is Action.ERASE:
-        return tr_n(
-            "Forget would only take it out of every read; stored again, it would count as a repeat.",
-            "Forget would only take them out of every read; stored again, they would count as a repeat.",
-            n,
-        )
-    return tr_n(
-        "Erase would remove it for good; stored again, it would be new.",
-        "Erase would remove them for good; stored again, they would be new.",
-        n,
-    )
-
-
-def _sandbox_goes(node: Namespace, items: int) -> str:
-    return tr_n(
-        "The sandbox {node} with {n} item goes as well.",
-        "The sandbox {node} with {n} items goes as well.",
-        items,
-        node=_short(node),
-        n=text.number(items),
-    )
+def _shortened(said: str, node: Namespace) -> str:
+    """A sentence with the name of a node in it, which a label cannot break, cut in its middle where it is long."""
+    return said.replace(str(node), _short(node))
 
 
 def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
@@ -230,13 +174,7 @@ def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[
         return
     if not plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            said = tr_n(
-                "The sandbox {node} with {n} item. A sandbox is never removed with what is above it.",
-                "The sandbox {node} with {n} items. A sandbox is never removed with what is above it.",
-                sandbox.items,
-                node=_short(sandbox.node),
-                n=text.number(sandbox.items),
-            )
+            said = _shortened(shared.sandbox_stays(sandbox), sandbox.node)
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
         if len(plan.sandboxes) > _LINES_MOST:
             rest = len(plan.sandboxes) - _LINES_MOST
@@ -297,14 +235,14 @@ def outcome_title(outcome: Outcome, action: Action) -> str:
             return tr_n("{n} of {total} item erased", "{n} of {total} items erased", outcome.planned, n=n, total=of)
         return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", outcome.planned, n=n, total=of)
     said = [tr("{n} of {total} removed", n=n, total=of)]
-    for count, words in (
+    for count, told in (
         (len(outcome.failed), tr("{n} failed", n=text.number(len(outcome.failed)))),
         (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
         (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
         (outcome.already_gone, tr("{n} already gone", n=text.number(outcome.already_gone))),
     ):
         if count:
-            said.append(words)
+            said.append(told)
     return text.listed(said)
 
 
