@@ -149,7 +149,8 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             "{n} of those chosen is no longer stored.", "{n} of those chosen are no longer stored.", n, n=text.number(n)
         )
         yield Line("info", said)
-    yield Line("info", shared.the_other(plan.action))
+    if len(target.ids) != 1:
+        yield Line("info", shared.the_other(plan.action))
 
 
 def _how_much(plan: Plan, preview: Preview) -> str:
