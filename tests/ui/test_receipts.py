@@ -24,12 +24,7 @@ ITEMS = [learning(f"learning {i}", "team:acme") for i in range(5)]
 
 @pytest.fixture(autouse=True)
 def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
-<<<<<<< HEAD
     monkeypatch.setattr("explorer.removal.preview.TEXTS", 12)
-=======
-    monkeypatch.setattr("explorer.removal.preview.TEXTS", 3)
-    monkeypatch.setattr("explorer.removal.preview._FIRST", 1)
->>>>>>> w-ro5
 
 
 async def interrupted(it: Opened, action: Action = Action.FORGET) -> Path:

@@ -56,12 +56,7 @@ ITEMS = [
 @pytest.fixture(autouse=True)
 def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is asked again is tested without a window."""
-<<<<<<< HEAD
     monkeypatch.setattr("explorer.removal.preview.TEXTS", 12)
-=======
-    monkeypatch.setattr("explorer.removal.preview.TEXTS", 3)
-    monkeypatch.setattr("explorer.removal.preview._FIRST", 1)
->>>>>>> w-ro5
 
 
 def sqlite(tmp_path: Path) -> MemoryEngine:
