@@ -37,7 +37,7 @@ from explorer.ui.engine_words import engine_label
 from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
-from explorer.ui.selected import SELECTED, plan_selected
+from explorer.ui.selected import plan_selected
 
 
 class Moves:
@@ -67,7 +67,7 @@ class Moves:
         """Another engine is open, on the file of this path and by the saved connection of that name."""
         self.memory_path, self.key = memory_path, connection
         self.jobs.cancel("plan")
-        self.jobs.cancel(SELECTED)
+        self.jobs.cancel("selected")
         if self.dialog is not None and not self.dialog.is_running:
             self.dialog.close()
 

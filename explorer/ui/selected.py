@@ -12,9 +12,6 @@ from explorer.ui.job_list import Progress, Read, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
-SELECTED = "selected"
-"""The lane in which it is read."""
-
 
 def plan_selected(window: MainWindow, jobs: Jobs, plan: Callable[[Target], None]) -> None:
     """Hand `plan` what is selected: the filter where that is all of it, else items by their ids, once all are read."""
@@ -25,7 +22,7 @@ def plan_selected(window: MainWindow, jobs: Jobs, plan: Callable[[Target], None]
     if target is not None and not target.is_whole_tree:
         plan(target)
     elif window.engine is not None:
-        jobs.start(SELECTED, _ids(window, jobs), lambda ids: plan(Target.of_ids(ids, reach)) if ids else None)
+        jobs.start("selected", _ids(window, jobs), lambda ids: plan(Target.of_ids(ids, reach)) if ids else None)
 
 
 async def _ids(window: MainWindow, jobs: Jobs) -> list[ItemId]:
@@ -35,7 +32,7 @@ async def _ids(window: MainWindow, jobs: Jobs) -> list[ItemId]:
     def found() -> Progress:
         return items_done(len(ids), None if selected.is_least else selected.n)
 
-    reading = Read(tr("Read what is selected"), lambda: jobs.cancel(SELECTED), found)
+    reading = Read(tr("Read what is selected"), lambda: jobs.cancel("selected"), found)
     with window.job_list.if_slow(reading):
         async with contextlib.aclosing(window.items.selected_batches()) as batches:
             async for hits in batches:

@@ -72,6 +72,15 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
 
 ELSEWHERE = {
     "app.py": {"open"},
+    # These dialogs show how far they are, with Cancel; a run of theirs is a job.
+    "dialogs/move.py": {"open", "count", "run"},
+    "dialogs/remove.py": {"count", "export", "run", "print"},
+    "dialogs/receipt_page.py": {"print"},
+    "journal.py": {"read", "settle"},  # small files of the program's own
+    "moves.py": {"plan", "go on", "settle", "end"},  # as well
+    "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
+    "receipts.py": {"open", "continue", "restore", "leave"},
+    "selected.py": {"selected"},  # so is this
     "program.py": {"open", "close"},  # they wait for a person now and then; what is slow in them is a job by itself
     "transfers.py": {"transfer"},  # so do these, and an import or export begins its job once it has a file
     "windows.py": {"open", "quit", "see off"},  # the program's, and of windows that are gone
