@@ -100,7 +100,7 @@ class Moves:
 
     def go_on(self, path: Path) -> None:
         """Ask for what is left of the move or copy at `path`, which was interrupted; removals are not meant."""
-        self.jobs.start("go on", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
+        self.jobs.start("continue", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
 
     def _on_interrupted(self, path: Path, read: tuple[bool, Interrupted | None]) -> None:
         is_move, found = read
@@ -170,7 +170,7 @@ class Moves:
     async def _open(self, place: Place) -> Opened | None:
         saved = await asyncio.to_thread(self.store.get, place.key)
         if saved is None:
-            raise Unavailable(f"there is no saved connection named {place.key} any more; choose another")
+            raise Unavailable(tr("there is no saved connection named {name} any more; choose another", name=place.key))
         found = await asyncio.to_thread(find_credential, saved, self.keys)
         credential: EngineCredential = found.credential
         if found.ask_because is not None:
@@ -185,7 +185,7 @@ class Moves:
         self._opened.append(engine)
         health = await engine.health()
         if not health.is_serving:
-            raise Unavailable(health.reason or f"the engine of {saved.name} is down")
+            raise Unavailable(health.reason or tr("the engine of {name} is down", name=saved.name))
         return Opened(engine, saved.settings.path)
 
     async def _close_opened(self) -> None:

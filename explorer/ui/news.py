@@ -14,7 +14,7 @@ from explorer.contract import (
     Unavailable,
     Unsupported,
 )
-from explorer.i18n import mark, tr
+from explorer.i18n import mark, tr, tr_n
 from explorer.text import full_stop, listed, named, number, shown
 from explorer.transfer import FileError
 
@@ -54,7 +54,7 @@ def may_pass(error: BaseException) -> bool:
 def changes(new: int, gone: int) -> str:
     """What others did to the items of a list: `3 new, 1 gone`; empty where nothing came or went."""
     # Translators: items that came, or went, since the list was read.
-    told = [tr("{n} new", n=number(new))] if new else []
+    told = [tr_n("{n} new", "{n} new", new, n=number(new))] if new else []
     if gone:
-        told.append(tr("{n} gone", n=number(gone)))
+        told.append(tr_n("{n} gone", "{n} gone", gone, n=number(gone)))
     return listed(told)

@@ -320,7 +320,7 @@ class Program:
         elif len(found) > 1 or window.is_read_only or first.connection != self.name:
             n = len(found)
             said = tr_n(
-                "A removal or a move was interrupted; the journal has it.",
+                "{n} removal or move was interrupted; the journal has it.",
                 "{n} removals and moves were interrupted; the journal has them.",
                 n,
                 n=text.number(n),

@@ -77,7 +77,7 @@ ELSEWHERE = {
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
     "journal.py": {"read", "settle"},  # small files of the program's own
-    "moves.py": {"plan", "go on", "settle", "end"},  # as well
+    "moves.py": {"plan", "continue", "settle", "end"},  # as well
     "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
     "receipts.py": {"open", "continue", "restore", "leave"},
     "selected.py": {"selected"},  # so is this

@@ -517,13 +517,9 @@ class RemoveDialog(QDialog):
         self._show_preview(removal, now)
         self.old_count_label.say(before)
         self.old_count_label.show()
-        told = []
-        if new := len(difference.new):
-            told.append(tr_n("{n} new", "{n} new", new, n=text.number(new)))
-        if gone := len(difference.gone):
-            told.append(tr_n("{n} gone", "{n} gone", gone, n=text.number(gone)))
-        erased = tr("The number has moved: {what}. Nothing was erased.", what=text.listed(told))
-        forgotten = tr("The number has moved: {what}. Nothing was forgotten.", what=text.listed(told))
+        what = news.changes(len(difference.new), len(difference.gone))
+        erased = tr("The number has moved: {what}. Nothing was erased.", what=what)
+        forgotten = tr("The number has moved: {what}. Nothing was forgotten.", what=what)
         self.moved_label.setText(erased if self._action is Action.ERASE else forgotten)
         self.moved_label.show()
         self.confirm.way_back.offer(words.can_export(self._where.engine))

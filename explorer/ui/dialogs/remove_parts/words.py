@@ -237,7 +237,10 @@ def outcome_title(outcome: Outcome, action: Action) -> str:
         return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", outcome.planned, n=n, total=of)
     said = [tr("{n} of {total} removed", n=n, total=of)]
     for count, told in (
-        (len(outcome.failed), tr("{n} failed", n=text.number(len(outcome.failed)))),
+        (
+            len(outcome.failed),
+            tr_n("{n} failed", "{n} failed", len(outcome.failed), n=text.number(len(outcome.failed))),
+        ),
         (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
         (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
         (outcome.already_gone, tr("{n} already gone", n=text.number(outcome.already_gone))),
