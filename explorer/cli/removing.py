@@ -46,6 +46,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--export", metavar="FILE.jsonl", help="first write what goes to this new file, and read it back"
     )
+    group.add_argument("--keep-texts", action="store_true", help="write what the items say on the receipt as well")
     group.add_argument("--receipts", metavar="FOLDER", help="where the receipt is written (default: the program's own)")
 
 
@@ -62,7 +63,8 @@ async def run(
             console.note(f"tinymemory: {error.text}")
             return REFUSED
         name = args.connection or memory.path or memory.engine.descriptor().label
-        removal = Removal(memory.engine, plan, Journal(Path(args.receipts or default_folder())), name)
+        journal = Journal(Path(args.receipts or default_folder()))
+        removal = Removal(memory.engine, plan, journal, name, keeps_texts=args.keep_texts)
         async with contextlib.aclosing(removal.count()) as counting:
             async for found in counting:
                 console.progress(f"{plural(found.total, 'item')} counted")

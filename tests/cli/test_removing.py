@@ -168,6 +168,16 @@ def test_stored_text_cannot_drive_the_terminal(run: Run, db: Path) -> None:
     assert "\u202e" not in ran.out
 
 
+@pytest.mark.parametrize("flags", [[], ["--keep-texts"]])
+def test_the_receipt_holds_texts_only_where_they_are_asked_for(
+    run: Run, db: Path, tmp_path: Path, flags: list[str]
+) -> None:
+    ran = run("forget", "--language", "de", "--receipts", tmp_path / "receipts", "--yes", *flags)
+    assert ran.status == 0, ran.err
+    (receipt,) = (tmp_path / "receipts").glob("*.jsonl")
+    assert ("Gangplätze" in receipt.read_text("utf-8")) is bool(flags)
+
+
 def test_json_says_it_all(run: Run, db: Path, tmp_path: Path) -> None:
     ran = run("forget", "--json", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes")
     told = json.loads(ran.out)

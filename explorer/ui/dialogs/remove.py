@@ -466,6 +466,7 @@ class RemoveDialog(QDialog):
         removal = self._removal
         if removal is None or self._is_running or self._is_exporting:
             return
+        removal.keeps_texts = self.confirm.texts_check.isChecked()
         self._is_running = True
         self._began_at = datetime.now(UTC)
         self.banner.clear()

@@ -184,6 +184,8 @@ class ConfirmPart(QWidget):
         self._has_moved = False
         self._why_wait = ""
         self.way_back = WayBackRow()
+        self.texts_check = QCheckBox(tr("Write what the items say on the receipt as well"))
+        self.texts_check.setObjectName("textsCheck")
         self.whole_tree_check = QCheckBox(tr("I mean the whole tree: every node, sandboxes included"))
         self.whole_tree_check.setObjectName("wholeTreeCheck")
         self.large_check = QCheckBox()
@@ -237,7 +239,7 @@ class ConfirmPart(QWidget):
         above.setContentsMargins(margins(24 - _CHECK_EDGE, 12, 24, 12))
         above.setSpacing(8)
         above.addLayout(_inset(self.way_back))
-        for check in (self.whole_tree_check, self.large_check, self.moved_check):
+        for check in (self.texts_check, self.whole_tree_check, self.large_check, self.moved_check):
             above.addWidget(check, 0, Qt.AlignmentFlag.AlignLeft)
         above.addLayout(_inset(self.name_text))
         above.addLayout(typed)
@@ -323,6 +325,7 @@ class ConfirmPart(QWidget):
         asks_nothing = needed is not None and not (needed.whole_tree or needed.large or name)
         self.moved_check.setVisible(self._has_moved and asks_nothing)
         self.way_back.setVisible(needed is not None)
+        self.texts_check.setVisible(needed is not None)
 
     def _show(self) -> None:
         """Whether it may be pressed, and why not."""
