@@ -268,6 +268,7 @@ class ItemList(QWidget):
         self.go_on_button.setObjectName("goOnButton")
         self.go_on_button.setProperty("kind", "link")
         self.loaded_label = _PlaceLabel()
+        self.loaded_label.setProperty("tone", "text2")
         self.loaded_label.setObjectName("loadedLabel")
         self.loaded_label.setTextFormat(Qt.TextFormat.PlainText)
         self.load_more_button = QPushButton(tr("Load more"))
@@ -1638,15 +1639,14 @@ class _AsideLabel(QLabel):
 
 
 class _PlaceLabel(QLabel):
-    """Which rows are in sight; where there is no room for it, it is cut with dots so that the buttons stay whole."""
+    """Which rows are in sight. Where there is no room for all of it, it is not drawn: the buttons beside it come first."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        draw_text(painter, self.rect(), self.text(), "body", "text2")
-        painter.end()
+        if self.width() >= self.sizeHint().width():
+            super().paintEvent(event)
 
 
 def _is_width(value: object) -> bool:
