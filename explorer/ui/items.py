@@ -1639,7 +1639,7 @@ class _AsideLabel(QLabel):
 
 
 class _PlaceLabel(QLabel):
-    """Which rows are in sight. Where there is no room for all of it, it is not drawn: the buttons beside it come first."""
+    """Which rows are in sight; not drawn where there is no room for all of it: the buttons beside it come first."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
