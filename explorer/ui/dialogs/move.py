@@ -210,7 +210,7 @@ class MoveDialog(QDialog):
         self.done_button = QPushButton(tr("Done"))
         self.done_button.setObjectName("moveDoneButton")
         self.done_button.setProperty("kind", "primary")
-        take_first_click_only(self.again_button, self.done_button)
+        take_first_click_only(self.move_button, self.again_button, self.done_button)
         after = QWidget()
         column = QVBoxLayout(after)
         column.setContentsMargins(0, 0, 0, 0)
