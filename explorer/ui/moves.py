@@ -58,7 +58,7 @@ class Moves:
         self._job: Job | None = None
         self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
         self.jobs = Jobs(window)
-        window.move_wanted.connect(self.plan)
+        window.move_wanted.connect(self._on_window_move_wanted)
         window.journal.continue_wanted.connect(self.go_on)
         window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
@@ -145,6 +145,7 @@ class Moves:
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
+        dialog.run_left.connect(partial(self._on_dialog_run_left, engine))
         dialog.finished.connect(partial(self._on_dialog_finished, dialog))
         self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
@@ -194,6 +195,10 @@ class Moves:
             with contextlib.suppress(TinyMemoryError):
                 await engine.aclose()
 
+    def _on_window_move_wanted(self, target: Target) -> None:
+        self.jobs.cancel("selected")  # what comes late must not stand in the place of what is looked at by then
+        self.plan(target)
+
     def _on_window_move_selected_wanted(self) -> None:
         plan_selected(self.window, self.jobs, self.plan)
 
@@ -231,6 +236,15 @@ class Moves:
             self.window.error_banner.show_note(said, icon="check-ring")
         else:
             self.window.show_error(said)
+
+    def _on_dialog_run_left(self, engine: MemoryEngine) -> None:
+        job, self._job = self._job, None
+        if job is not None:
+            said = tr("It was left in the middle; the journal has what went.")
+            self.window.job_list.end(job, State.FAILED, said)
+        self.window.journal.refresh()
+        if self.window.engine is engine:
+            self.window.refresh()
 
     def _on_dialog_finished(self, dialog: MoveDialog, code: int = 0) -> None:
         if self.dialog is dialog:

@@ -29,6 +29,7 @@ from explorer.removal.way_back import WayBack
 from explorer.ui.dialogs.remove_parts.confirm import home
 from explorer.ui.dialogs.remove_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.words import doubt
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.headline import headline
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
@@ -82,8 +83,8 @@ class ReceiptView(QWidget):
         super().__init__(parent)
         self.setObjectName("receiptView")
         self._zone = zone
-        self._left = _scroll("receiptChecks")
-        self._right = _scroll("receiptSide")
+        self._left = _scroll("receiptChecks", tr("What a fresh read says"))
+        self._right = _scroll("receiptSide", tr("The numbers, and where it is written down"))
         self._right.setProperty("surface", "panel")
         self._right.setFixedWidth(theme().scaled(_SIDE_PX))
         body = QHBoxLayout()
@@ -99,6 +100,7 @@ class ReceiptView(QWidget):
         self.retry_button = _button("retryButton", "")
         self.done_button = _button("doneButton", tr("Done"))
         self.done_button.setProperty("kind", "primary")
+        take_first_click_only(self.retry_button, self.done_button)
         foot = QFrame()
         foot.setProperty("surface", "dialogFoot")
         row = QHBoxLayout(foot)
@@ -368,9 +370,10 @@ def _rule() -> QFrame:
     return rule
 
 
-def _scroll(name: str) -> QScrollArea:
+def _scroll(name: str, spoken: str) -> QScrollArea:
     area = QScrollArea()
     area.setObjectName(name)
+    area.setAccessibleName(spoken)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
