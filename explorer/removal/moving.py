@@ -116,7 +116,7 @@ class MovePreview:
 
 @dataclass(slots=True)
 class MoveOutcome:
-    """Of one run. `done` + `gone` + `kept` + `not_tried` is what was planned."""
+    """Of one run. `done` + `gone` + `kept` + `not_tried` + `unanswered` is what was planned."""
 
     planned: int
     is_copy: bool
@@ -127,8 +127,10 @@ class MoveOutcome:
     gone: list[ItemId] = field(default_factory=list)
     """No longer there when it was their turn."""
     kept: dict[ItemId, str] = field(default_factory=dict)
-    """Those that stay where they are, with the reason, a sentence part."""
+    """Those that stay where they are, or that their new place lost, with the reason, a sentence part."""
     not_tried: list[ItemId] = field(default_factory=list)
+    unanswered: list[ItemId] = field(default_factory=list)
+    """Read back whole at their new place and asked to be removed from their old: whether they were, is not known."""
     incomplete: list[ItemId] = field(default_factory=list)
     """Not planned, since the memory holds only part of them."""
     stopped: str | None = None
@@ -138,7 +140,7 @@ class MoveOutcome:
 
     @property
     def is_clean(self) -> bool:
-        return not (self.kept or self.not_tried or self.incomplete)
+        return not (self.kept or self.not_tried or self.unanswered or self.incomplete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +400,7 @@ class Move:
                 if self._stopped is not None:
                     break
                 yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
-            tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone)
+            tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone) | set(outcome.unanswered)
             outcome.not_tried = [id for id in ids if id not in tried]
             await asyncio.to_thread(self._end, writer, outcome)
         finally:
@@ -453,6 +455,7 @@ class Move:
                 already_gone=outcome.gone,
                 failed=outcome.kept,
                 not_tried=outcome.not_tried,
+                unanswered=outcome.unanswered,
                 stopped=outcome.stopped,
                 waited_s=round(outcome.waited_s, 3),
                 is_clean=outcome.is_clean,
@@ -482,7 +485,8 @@ class Move:
         if not self.way.is_copy:
             if preview.is_same_store:  # where one id is one item, which removing the old would remove
                 whole = [id for id in whole if not self._is_itself(id, stored[id][0])]
-            whole = await self._remove({id: preview.nodes[id] for id in whole})
+            moved = {id: (stored[id][0], item) for id, item in placed if id in stored}
+            whole = await self._remove({id: preview.nodes[id] for id in whole}, moved)
         for id in whole:
             self._outcome.done[id] = stored[id][0]
             self._outcome.replayed += stored[id][1]
@@ -546,45 +550,95 @@ class Move:
             self._keep(old, tr("it is the same item at its new place"))
         return old == new
 
-    async def _remove(self, nodes: dict[ItemId, Namespace]) -> list[ItemId]:
-        """Remove what was read back whole; those that a fresh read does not find any more."""
+    async def _remove(
+        self, nodes: dict[ItemId, Namespace], new: dict[ItemId, tuple[ItemId, StoreItem]]
+    ) -> list[ItemId]:
+        """Remove what was read back whole; those that a fresh read finds at their new place, `new`, and nowhere else.
+
+        Whatever came of the asking, it is the fresh read that says what went.
+        """
+        before = self._outcome.unanswered
+        unanswered: dict[ItemId, Namespace] = {}
+        refused: dict[ItemId, str] = {}
 
         async def forget(part: list[ItemId]) -> None:
+            if not self._note("asked", ids=part):
+                raise _Stopped(self._stopped)
+            unanswered.update((id, nodes[id]) for id in part)
+            self._outcome.unanswered = [*before, *unanswered]
             try:
                 await self.source.forget(ForgetTarget(ids=part))
             except NotFound:
                 if len(part) > 1:
                     raise
 
-        asked: dict[ItemId, Namespace] = {}
-        for part, _ in await self._parts(list(nodes), forget, lambda id: id):
-            asked.update((id, nodes[id]) for id in part)
-        gone: list[ItemId] = []
-        for id, is_there in (await self._answers(asked)).items():
-            if is_there:
-                self._keep(id, tr("it is at its new place, but still answers at its old one"))
-            else:
-                gone.append(id)
+        parts = await self._parts(list(nodes), forget, lambda id: id, refused.__setitem__)
+        answered = {id for part, _ in parts for id in part}
+        # One that cannot be looked for is neither here nor there: it stays without an answer.
+        there = await self._answers(unanswered, lambda id, reason: None)
+        self._outcome.unanswered = [*before, *_without(unanswered, there)]
+        for id in (id for id, is_there in there.items() if is_there):
+            if id in answered or id in refused:
+                self._keep(id, refused.get(id) or tr("it is at its new place, but still answers at its old one"))
+        gone = await self._still_held({id: new[id] for id, is_there in there.items() if not is_there})
         if gone:
             self._note("removed", ids=gone)
         return gone
 
-    async def _answers(self, nodes: dict[ItemId, Namespace]) -> dict[ItemId, bool]:
-        """Whether the source has each; one that cannot be asked about is not in it, and kept with the reason."""
+    async def _still_held(self, new: dict[ItemId, tuple[ItemId, StoreItem]]) -> list[ItemId]:
+        """Those of what was removed that their new place has. What it lost is stored again, and the run ends.
+
+        Two connections that were taken for two memories and are one, whose parts learn of each other late, both gave
+        the item back before: removing it at one end took it from the other.
+        """
+
+        async def read(part: list[ItemId]) -> dict[ItemId, bool]:
+            return await self._held({id: new[id] for id in part}, can_check=True)
+
+        unread: list[str] = []
+        held: dict[ItemId, bool] = {}
+        asked: list[ItemId] = []
+        for part, found in await self._parts(list(new), read, lambda id: id, lambda id, reason: unread.append(reason)):
+            held.update(found)
+            asked += part
+        if unread:  # it was read back whole before it was removed, but nothing further is risked
+            self._stopped = self._stopped or unread[0]
+        if lost := _without(asked, held):
+            again = await self._store([(id, new[id][1]) for id in lost])
+            for id in lost:
+                self._keep(
+                    id,
+                    tr("its new place lost it as it was removed from its old one; it was stored there again")
+                    if id in again
+                    else tr("its new place lost it as it was removed from its old one, and did not take it again"),
+                )
+            self._stopped = tr("what was removed from one end was gone from the other; they may be one memory")
+        return _without(new, lost)
+
+    async def _answers(
+        self, nodes: dict[ItemId, Namespace], keep: Callable[[ItemId, str], None] | None = None
+    ) -> dict[ItemId, bool]:
+        """Whether the source has each; one that cannot be asked about is not in it: `keep` is told of it and why."""
         answers: dict[ItemId, bool] = {}
         for reach, ids in _by_reach(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> set[ItemId]:
                 return {hit.id for hit in await self.source.get(_get(part, reach))}
 
-            for part, there in await self._parts(ids, read, lambda id: id):
+            for part, there in await self._parts(ids, read, lambda id: id, keep):
                 answers.update((id, id in there) for id in part)
         return answers
 
     async def _parts(
-        self, things: list[T], call: Callable[[list[T]], Awaitable[R]], id_of: Callable[[T], ItemId]
+        self,
+        things: list[T],
+        call: Callable[[list[T]], Awaitable[R]],
+        id_of: Callable[[T], ItemId],
+        keep: Callable[[ItemId, str], None] | None = None,
     ) -> list[tuple[list[T], R]]:
-        """What `call` says of them all; of what it refuses, halves, down to single ones, which are then kept.
+        """What `call` says of them all; of what it refuses, halves, down to single ones.
+
+        Those `keep` is told of, with the reason; where it is not given, they are kept where they are.
 
         Where nothing further is to be begun, that is noted, and what it said until then is what counts.
         """
@@ -605,7 +659,7 @@ class Move:
                     middle = len(part) // 2
                     rest += [part[middle:], part[:middle]]
                     continue
-                self._keep(id_of(part[0]), error.text)
+                (keep or self._keep)(id_of(part[0]), error.text)
                 self._failed_in_a_row += 1
                 if self._failed_in_a_row >= _HOPELESS:
                     self._stopped = self._stopped or tr("{n} items in a row failed", n=self._failed_in_a_row)

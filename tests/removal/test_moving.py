@@ -20,6 +20,7 @@ from explorer.contract import (
     ForgetReport,
     ForgetTarget,
     GetRequest,
+    Hit,
     InvalidRequest,
     ItemId,
     ListRequest,
@@ -114,7 +115,8 @@ async def ran(move: Move) -> MoveOutcome:
     steps = [step async for step in move.run()]
     outcome = steps[-1].outcome
     assert outcome is not None
-    assert len(outcome.done) + len(outcome.gone) + len(outcome.kept) + len(outcome.not_tried) == outcome.planned
+    told = (outcome.done, outcome.gone, outcome.kept, outcome.not_tried, outcome.unanswered)
+    assert sum(map(len, told)) == outcome.planned
     return outcome
 
 
@@ -597,6 +599,84 @@ class Losing(ReferenceEngine):
         return await ReferenceEngine().store_many(items)
 
 
+class Faulty(ReferenceEngine):
+    """Forgets, and answers nothing but an error: to that, or to what is asked after it."""
+
+    def __init__(self, error: BaseException, is_told_at_once: bool, lasts: bool) -> None:
+        super().__init__()
+        self.error = error
+        self.is_told_at_once = is_told_at_once
+        self.lasts = lasts
+        self.has_forgotten = False
+
+    async def forget(self, target: ForgetTarget) -> ForgetReport:
+        report = await super().forget(target)
+        self.has_forgotten = True
+        if self.is_told_at_once:
+            raise self.error
+        return report
+
+    async def get(self, req: GetRequest) -> list[Hit]:
+        if self.has_forgotten and self.lasts:
+            raise self.error
+        return await super().get(req)
+
+
+@pytest.mark.parametrize("error", [Unauthorized("no key"), EngineFailure("broken"), Unavailable("busy")], ids=str)
+@pytest.mark.parametrize(("is_told_at_once", "lasts"), [(True, False), (False, True), (True, True)])
+async def test_what_was_asked_to_go_is_never_told_as_not_tried(
+    tmp_path: Path, error: BaseException, is_told_at_once: bool, lasts: bool
+) -> None:
+    source, destination = await filled(Faulty(error, is_told_at_once, lasts)), ReferenceEngine()
+    move = await move_of(tmp_path, source, below("team:a"), None, destination, is_same_store=False, sleep=no_sleep)
+    outcome = await moved(move)
+    assert len(destination) == 5
+    assert not outcome.not_tried
+    assert not outcome.kept
+    assert len(outcome.unanswered if lasts else outcome.done) == 5
+    assert outcome.is_clean != lasts
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert (receipt.unanswered_in_all, receipt.removed, receipt.left) == ((5, 0, 5) if lasts else (0, 5, 0))
+
+
+async def test_where_the_memory_refuses_to_let_go_all_is_told_as_there(tmp_path: Path) -> None:
+    source = await filled(ReferenceEngine())
+    wrap(source, lambda name, is_after, req: REFUSED if name == "forget" else None)
+    outcome = await moved(
+        await move_of(tmp_path, source, below("team:a"), None, ReferenceEngine(), is_same_store=False)
+    )
+    assert (len(outcome.not_tried), outcome.stopped) == (5, "no key")
+
+
+class Lagging(ReferenceEngine):
+    """The other connection to a memory, taken for another one: what goes there goes here, a little later."""
+
+    def __init__(self, other: ReferenceEngine) -> None:
+        super().__init__()
+        wrap(other, self.after)
+
+    def after(self, name: str, is_after: bool, req: Any) -> None:
+        if name == "forget" and is_after:
+            for id in req.ids:
+                self._held.pop(id, None)
+
+
+async def test_what_the_new_place_loses_with_the_old_is_stored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "MAX_STORE_MANY", 2)
+    source = ReferenceEngine()
+    await filled(source)
+    destination = Lagging(source)
+    move = await move_of(tmp_path, source, below("team:a"), None, destination, is_same_store=False)
+    outcome = await moved(move)
+    await nothing_is_nowhere(source, destination)
+    assert (len(outcome.done), len(outcome.kept), len(outcome.not_tried)) == (0, 2, 3)
+    assert all("it was stored there again" in reason for reason in outcome.kept.values())
+    assert "may be one memory" in (outcome.stopped or "")
+
+
 class Clinging(ReferenceEngine):
     """Says that it forgot, and did not."""
 
@@ -645,6 +725,7 @@ async def test_pause_stop_and_what_was_gone_meanwhile(tmp_path: Path, monkeypatc
         "begin",
         "planned",
         "copied",
+        "asked",
         "removed",
         "paused",
         "resumed",
