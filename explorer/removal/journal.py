@@ -173,8 +173,10 @@ class Journal:
             receipt = Receipt.read(path)
             if receipt.is_finished:
                 return
+            done = {"done": receipt.copied} if receipt.action == "copy" else {}
             writer.close(
                 removed=receipt.removed,
+                **done,
                 already_gone=receipt.already_gone,
                 failed=receipt.failed_in_all,
                 not_tried=receipt.not_tried,

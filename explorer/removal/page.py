@@ -99,16 +99,16 @@ def heading(receipt: Receipt) -> str:
     """`3 895 of 3 895 items erased`."""
     total = receipt.planned
     done = {"n": number(receipt.removed), "total": number(total)}
-    moved = {"n": number(receipt.copied), "total": number(total)}
+    copied = {"n": number(receipt.copied), "total": number(total)}
     match receipt.action:
         case "forget":
             return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", total, **done)
         case "erase":
             return tr_n("{n} of {total} item erased", "{n} of {total} items erased", total, **done)
         case "move":
-            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **moved)
+            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **done)
         case "copy":
-            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **moved)
+            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **copied)
         case "restore":
             return tr_n("{n} item restored", "{n} items restored", receipt.new, n=number(receipt.new))
         case "":

@@ -5,12 +5,13 @@ a receipt without an `end`, and that no program holds, was interrupted.
 
     begin      format, program, version, action, connection, engine, and what is planned: see `Journal.begin`
     planned    ids: what goes, in the order of its turn; as many such lines as it takes, right after `begin`
-    asked      ids: about to be asked of the engine; those of an `answered` are the ids asked last
+    asked      ids: about to be asked of the engine; those of an `answered` are the ids asked last. A move has no
+               `answered`: a fresh read tells what was `removed` and what `failed`
     answered   forgotten: how many of them there were; the others were gone already. Or refused: why it took none
     failed     id, reason
     erase_asked  request: all that is planned is asked for at once
     erased     scopes, receipts
-    copied     pairs: of a move, the id before and the id at the new place, read back whole
+    copied     pairs: of a move or a copy, the id before and the id at the new place, read back whole
     removed    ids: of a move, gone from where they were
     stored     new, replayed, refused: of a restore, sums so far
     refused    number, reason: of a restore, a line of its file that did not go in
@@ -20,7 +21,8 @@ a receipt without an `end`, and that no program holds, was interrupted.
     checked    a question asked again, as `Checked` has it; of `still` the id and node of each
     text       id, text: what an item said, where it was asked to be kept
     remains    words: what this does not reach, a sentence each
-    end        removed, already_gone, failed, not_tried, unanswered, stored_after, …: see `ReceiptWriter.close`
+    end        removed, already_gone, failed, not_tried, unanswered, stored_after, …: see `ReceiptWriter.close`; of
+               a move or a copy also done: those moved or copied, in all
 """
 
 from __future__ import annotations
@@ -232,7 +234,7 @@ def _write(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-_LEFT = ("failed", "kept", "not_tried", "unanswered")
+_LEFT = ("failed", "not_tried", "unanswered")
 _NUMBERS = ("removed", "already_gone", "failed", "not_tried", "unanswered")
 
 
@@ -378,7 +380,7 @@ class Entry:
             planned=_count(begin.get("planned")),
             begun_at=_time(begin.get("at")),
             ended_at=_time(end.get("at")) if is_end else None,
-            removed=_count(end.get("removed", end.get("done", end.get("new")))) if is_end else None,
+            removed=_count(end.get("done", end.get("removed", end.get("new")))) if is_end else None,
             left=sum(_count(end.get(name)) for name in _LEFT) if is_end else None,
             is_clean=_flag(end.get("is_clean")) if is_end else None,
             stopped=_text(end.get("stopped")) or None if is_end else None,
@@ -536,7 +538,10 @@ class _Reading:
             case "answered":
                 self._answered(said)
             case "copied":
-                receipt.copied += len(_list(said.get("pairs")))
+                pairs = _list(said.get("pairs"))
+                receipt.copied += len(pairs)
+                if receipt.action == "copy":  # which ends there; a move goes on
+                    self._settle(_ids([pair[0] for pair in pairs if isinstance(pair, list) and pair]), is_gone=True)
             case "removed":
                 ids = _ids(said.get("ids"))
                 receipt.removed += len(ids)
@@ -627,8 +632,9 @@ class _Reading:
         receipt.unanswered_in_all = len(unanswered)
         receipt.unanswered = list(unanswered)[:_MAX_KEPT]
         if receipt.target is not None or receipt.action in ("forget", "erase"):
-            done = receipt.removed + receipt.already_gone + receipt.failed_in_all + receipt.unanswered_in_all
-            receipt.not_tried = max(receipt.planned - done, 0)
+            done = receipt.copied if receipt.action == "copy" else receipt.removed
+            tried = done + receipt.already_gone + receipt.failed_in_all + receipt.unanswered_in_all
+            receipt.not_tried = max(receipt.planned - tried, 0)
         if self._end is not None:
             self._take_end(self._end)
         return receipt
@@ -639,9 +645,10 @@ class _Reading:
         receipt.is_running = False
         receipt.ended_at = _time(end.get("at")) or receipt.begun_at
         receipt.removed = _count(end.get("removed", receipt.removed))
-        receipt.copied = _count(end.get("done", receipt.copied))
-        receipt.already_gone = _count(end.get("already_gone", end.get("gone", receipt.already_gone)))
-        receipt.failed_in_all = _count(end.get("failed", end.get("kept", receipt.failed_in_all)))
+        if receipt.action == "copy":
+            receipt.copied = _count(end.get("done", receipt.copied))
+        receipt.already_gone = _count(end.get("already_gone", receipt.already_gone))
+        receipt.failed_in_all = _count(end.get("failed", receipt.failed_in_all))
         receipt.not_tried = _count(end.get("not_tried", receipt.not_tried))
         receipt.unanswered_in_all = _count(end.get("unanswered", receipt.unanswered_in_all))
         receipt.unanswered = receipt.unanswered[: receipt.unanswered_in_all]  # it may have been found out later
