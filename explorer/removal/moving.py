@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,6 +45,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import tr
+from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.forgetting import stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.patience import Control, Patience
@@ -53,6 +56,8 @@ from explorer.transfer import FileError, export_pages
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
 
 _PAGE = 100
 """Items read at once to be counted: what is made of them keeps a window waiting."""
@@ -384,28 +389,30 @@ class Move:
         self._patience = Patience(self._control, self._sleep, self._clock)
         self._stopped = None
         self._failed_in_a_row = 0
-        writer = await asyncio.to_thread(
-            self._journal.begin_move, self.source, self._connection, self._first_line(preview)
-        )
-        self._writer = writer
-        outcome.receipt = writer.path
-        try:
-            yield MoveStep(0, len(ids))
-            for start in range(0, len(ids), MAX_STORE_MANY):
-                await self._control.resumed()
-                if self._control.is_stopped:
-                    self._stopped = stopped_by_hand()
-                else:
-                    await self._take(ids[start : start + MAX_STORE_MANY], preview)
-                if self._stopped is not None:
-                    break
-                yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
-            tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone) | set(outcome.unanswered)
-            outcome.not_tried = [id for id in ids if id not in tried]
-            await asyncio.to_thread(self._end, writer, outcome)
-        finally:
-            self._writer = None
-            writer.release()
+        begin = partial(self._journal.begin_move, self.source, self._connection, self._first_line(preview))
+        with await begun(begin) as writer:
+            self._writer = writer
+            outcome.receipt = writer.path
+            try:
+                yield MoveStep(0, len(ids))
+                for start in range(0, len(ids), MAX_STORE_MANY):
+                    await self._control.resumed()
+                    if self._control.is_stopped:
+                        self._stopped = stopped_by_hand()
+                    else:
+                        await self._take(ids[start : start + MAX_STORE_MANY], preview)
+                    if self._stopped is not None:
+                        break
+                    yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
+            except BaseException as error:
+                self._stopped = self._stopped or why_left(error)
+                if not isinstance(error, Exception):
+                    self._end(writer, ids)
+                    raise
+                log.exception("a move ended early")
+            finally:
+                self._writer = None
+            await on_a_thread(partial(self._end, writer, ids))
         yield MoveStep(len(ids) - len(outcome.not_tried), len(ids), outcome)
 
     def pause(self) -> None:
@@ -441,13 +448,15 @@ class Move:
             "ids": list(preview.nodes),
         }
 
-    def _end(self, writer: ReceiptWriter, outcome: MoveOutcome) -> None:
+    def _end(self, writer: ReceiptWriter, ids: list[ItemId]) -> None:
+        outcome = self._outcome
+        tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone) | set(outcome.unanswered)
+        outcome.not_tried = [id for id in ids if id not in tried]
         outcome.stopped = self._stopped
         outcome.waited_s = self._patience.waited_s
-        if outcome.stopped is not None:
-            self._note("stopped", why=outcome.stopped)
-            outcome.stopped = self._stopped
         try:
+            if outcome.stopped is not None:
+                writer.note("stopped", why=outcome.stopped)
             writer.close(
                 removed=0 if outcome.is_copy else len(outcome.done),
                 done=len(outcome.done),

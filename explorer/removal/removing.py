@@ -15,8 +15,9 @@ from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryEr
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, unexpected
+from explorer.removal.forgetting import Forgetting
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
@@ -109,14 +110,14 @@ class Removal:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
         outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
-        with await self._begin() as writer:
+        with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
                     async for step in steps:
                         yield step
             except BaseException as error:
-                outcome.stopped = outcome.stopped or _why_left(error)
+                outcome.stopped = outcome.stopped or why_left(error)
                 with contextlib.suppress(FileError, OSError):
                     writer.note("stopped", why=outcome.stopped)
                     writer.close(**_numbers(outcome))
@@ -126,7 +127,7 @@ class Removal:
                     log.exception("a removal ended early")
             else:
                 try:
-                    await _on_a_thread(lambda: writer.close(**_numbers(outcome)))
+                    await on_a_thread(lambda: writer.close(**_numbers(outcome)))
                 except FileError as error:
                     outcome.stopped = outcome.stopped or error.text
         yield Step(Phase.DONE, outcome.settled, outcome.planned, outcome=outcome)
@@ -186,16 +187,6 @@ class Removal:
         if words := await self._told():
             writer.note("remains", words=words)
 
-    async def _begin(self) -> ReceiptWriter:
-        begun: list[ReceiptWriter] = []
-        try:
-            await _on_a_thread(lambda: begun.append(self._journal.begin(self, self.plan.action.value)))
-        except asyncio.CancelledError:
-            for writer in begun:
-                writer.discard()
-            raise
-        return begun[0]
-
     async def _keep_texts(
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
     ) -> AsyncGenerator[Step, None]:
@@ -252,25 +243,8 @@ class Removal:
         return self.preview
 
 
-async def _on_a_thread(call: Callable[[], object]) -> None:
-    """Runs to its end also where this is cancelled, so that nobody else has the file meanwhile."""
-    running = asyncio.get_running_loop().run_in_executor(None, call)
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        running.exception()  # is not awaited by anybody else
-        raise
-
-
 def _took_nothing(outcome: Outcome) -> bool:
     return not (outcome.settled or outcome.unanswered)
-
-
-def _why_left(error: BaseException) -> str:
-    if isinstance(error, TinyMemoryError):
-        return error.text
-    return unexpected(error) if isinstance(error, Exception) else tr("it was left before its end")
 
 
 def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:

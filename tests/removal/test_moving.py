@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC
@@ -43,7 +45,8 @@ from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, MoveOutcome, MovePreview, Way, is_one_file, read_interrupted
 from explorer.removal.page import page
 from explorer.removal.plan import Action, Target, make_plan
-from explorer.removal.receipts import Receipt
+from explorer.removal.receipts import Receipt, ReceiptWriter
+from tests.conftest import Until
 from tests.fakes import learning
 
 CALLS = ("get", "get_items", "list", "list_preview", "export", "store_many", "forget", "namespaces")
@@ -766,6 +769,70 @@ async def test_a_busy_engine_is_waited_for_and_given_up(tmp_path: Path) -> None:
         assert outcome.stopped == (None if is_clean else "busy")
 
 
+def as_if_killed(path: Path) -> None:
+    """Without the two lines that one writes which is left."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["line"] for line in lines[-2:]] == ["stopped", "end"]
+    path.write_bytes(b"".join(lines[:-2]))
+
+
+async def test_an_error_that_no_engine_should_raise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "MAX_STORE_MANY", 2)
+    engine = await filled(ReferenceEngine())
+    at = At(ConnectionResetError("secret"), 12)
+    wrap(engine, at)
+    move = await move_of(tmp_path, engine, below("team:a"), "project:p")
+    await counted(move)
+    at.is_on = True
+    outcome = await ran(move)
+    at.is_on = False
+    assert outcome.stopped == "an error that was not expected: ConnectionResetError"
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert (receipt.is_finished, receipt.stopped) == (True, outcome.stopped)
+    await nothing_is_nowhere(engine)
+
+
+async def cancelled(move: Move) -> None:
+    async with contextlib.aclosing(move.run()) as steps:
+        async for _ in steps:
+            pass
+
+
+@pytest.mark.parametrize("of", ["start", "close"])
+async def test_cancelled_while_the_receipt_is_touched_nobody_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Until, of: str
+) -> None:
+    engine = await filled(ReferenceEngine())
+    move = await move_of(tmp_path, engine, below("team:a"), "project:p")
+    await counted(move)
+    owner: Any = {"start": Journal, "close": ReceiptWriter}[of]
+    call = getattr(owner, of)
+    entered, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        entered.set()
+        may_go_on.wait(5)
+        return call(*args, **more)
+
+    monkeypatch.setattr(owner, of, slowly)
+    running = asyncio.create_task(cancelled(move))
+    await until(entered.is_set)
+    running.cancel()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not running.done(), "the thread still has the file"
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    if of == "start":
+        assert list((tmp_path / "receipts").iterdir()) == []
+        assert await held(engine) == await held(await filled(ReferenceEngine()))
+        return
+    (entry,) = Journal(tmp_path / "receipts").entries()
+    assert (entry.is_finished, entry.is_running, entry.removed) == (True, False, 5)
+
+
 async def test_leaving_early_leaves_a_receipt_that_is_true_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -778,6 +845,10 @@ async def test_leaving_early_leaves_a_receipt_that_is_true_so_far(
     await anext(steps)
     await steps.aclose()
     (path,) = (tmp_path / "receipts").glob("*.jsonl")
+    receipt = Receipt.read(path)
+    assert (receipt.stopped, receipt.is_clean) == ("it was left before its end", False)
+    assert (receipt.removed, receipt.copied, receipt.not_tried) == (2, 2, 3)
+    as_if_killed(path)
     receipt = Receipt.read(path)
     assert receipt.is_interrupted
     assert (receipt.removed, receipt.copied) == (2, 2)
@@ -808,6 +879,8 @@ async def test_an_interrupted_selection_goes_on_with_what_is_left_of_it(
     await anext(steps)
     await steps.aclose()
     (path,) = (tmp_path / "receipts").glob("*.jsonl")
+    assert Receipt.read(path).is_finished
+    as_if_killed(path)
     found = read_interrupted(path)
     assert found is not None
     assert found.target == Target.of_ids(ids[1:], EVERYTHING)
