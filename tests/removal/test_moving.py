@@ -48,6 +48,7 @@ from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt, ReceiptWriter
 from tests.conftest import Until
 from tests.fakes import learning
+from tests.removal.made import as_if_killed
 
 CALLS = ("get", "get_items", "list", "list_preview", "export", "store_many", "forget", "namespaces")
 
@@ -767,13 +768,6 @@ async def test_a_busy_engine_is_waited_for_and_given_up(tmp_path: Path) -> None:
         assert move.waiting is None
         assert outcome.waited_s == 7.0 if is_clean else 200 < outcome.waited_s <= 300
         assert outcome.stopped == (None if is_clean else "busy")
-
-
-def as_if_killed(path: Path) -> None:
-    """Without the two lines that one writes which is left."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert [json.loads(line)["line"] for line in lines[-2:]] == ["stopped", "end"]
-    path.write_bytes(b"".join(lines[:-2]))
 
 
 async def test_an_error_that_no_engine_should_raise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

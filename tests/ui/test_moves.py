@@ -37,6 +37,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
+from tests.removal.made import as_if_killed
 
 ITEMS: list[StoreItem] = [
     learning("tea", "team:a"),
@@ -220,6 +221,7 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         await anext(steps)
         await steps.aclose()
         (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+        as_if_killed(path)
         window.journal.continue_wanted.emit(path)
         dialog = await opened(program, until)
         assert dialog.form.node_edit.text() == "user:u"
