@@ -44,14 +44,15 @@ from explorer.contract import (
     Unsupported,
 )
 from explorer.contract.query import MAX_GET_IDS
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_n
 from explorer.removal.ending import begun, on_a_thread, why_left
-from explorer.removal.forgetting import stopped_by_hand
+from explorer.removal.forgetting import HOPELESS, stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan, Target
 from explorer.removal.preview import PAGE, Preview
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
+from explorer.text import number
 from explorer.transfer import FileError, export_pages
 
 T = TypeVar("T")
@@ -61,8 +62,6 @@ log = logging.getLogger(__name__)
 
 _PAGE = 100
 """Items read at once to be counted: what is made of them keeps a window waiting."""
-_HOPELESS = 50
-"""Items that fail one after another, with none between them that does not, until it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,8 +498,6 @@ class Move:
         for id in whole:
             self._outcome.done[id] = stored[id][0]
             self._outcome.replayed += stored[id][1]
-        if whole:
-            self._failed_in_a_row = 0
 
     async def _read_old(self, nodes: dict[ItemId, Namespace]) -> list[Exported]:
         found: list[Exported] = []
@@ -670,9 +667,13 @@ class Move:
                     continue
                 (keep or self._keep)(id_of(part[0]), error.text)
                 self._failed_in_a_row += 1
-                if self._failed_in_a_row >= _HOPELESS:
-                    self._stopped = self._stopped or tr("{n} items in a row failed", n=self._failed_in_a_row)
+                if self._failed_in_a_row >= HOPELESS:
+                    self._stopped = self._stopped or tr_n(
+                        "{n} item in a row failed", "{n} items in a row failed", HOPELESS, n=number(HOPELESS)
+                    )
                     break
+            else:
+                self._failed_in_a_row = 0
         return answers
 
     async def _patiently(self, part: list[T], call: Callable[[list[T]], Awaitable[R]]) -> R:

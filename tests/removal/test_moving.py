@@ -578,6 +578,20 @@ async def test_fifty_that_fail_in_a_row_are_enough(tmp_path: Path) -> None:
     assert len(await whole(source, below("root"))) == 180
 
 
+async def test_those_that_fail_between_others_are_not_in_a_row(tmp_path: Path) -> None:
+    source = await filled(ReferenceEngine(), [learning(f"n{n}") for n in range(100)])
+    destination = await filled(ReferenceEngine(), [learning("there")])
+    bad = {f"n{n}" for n in range(100) if n % 5}
+
+    def refuse(name: str, is_after: bool, req: Any) -> BaseException | None:
+        hits = name == "store_many" and any(item.render_text() in bad for item in req)
+        return InvalidRequest("no") if hits else None
+
+    wrap(destination, refuse)
+    outcome = await moved(await move_of(tmp_path, source, below("root"), None, destination))
+    assert (len(outcome.done), len(outcome.kept), outcome.stopped) == (20, 80, None)
+
+
 class Altering(ReferenceEngine):
     """Keeps a learning without its evidence, which no hit would show."""
 
