@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -36,24 +36,22 @@ from explorer.contract import (
     Namespace,
     NotFound,
     Reach,
-    SegmentKind,
     StoreItem,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
     Unsupported,
 )
-from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import tr, tr_n
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.forgetting import HOPELESS, stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan, Target
-from explorer.removal.preview import PAGE, Preview
+from explorer.removal.preview import PAGE, Preview, named
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
 from explorer.text import number
-from explorer.transfer import FileError, export_pages
+from explorer.transfer import FileError, by_reach, export_pages
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -240,9 +238,10 @@ class Move:
                     "the destination does not give items back whole, so that a move could not be checked; copy them"
                 ) from None
             found.can_check = False
-        async for items in self._pages(found):
-            await self._add(found, items)
-            yield found
+        async with contextlib.aclosing(self._pages(found)) as listing:
+            async for items in listing:
+                await self._add(found, items)
+                yield found
         if not found.total and found.there:
             raise self._no_move()
         found.found.counted_at = datetime.now(UTC)
@@ -276,20 +275,24 @@ class Move:
 
     async def _pages(self, found: MovePreview) -> AsyncGenerator[list[Exported], None]:
         """Whole items, a page at a time; what there is only part of goes into `found`."""
-        target = self.plan.target
-        for start in range(0, len(target.ids), MAX_GET_IDS):
-            batch = target.ids[start : start + MAX_GET_IDS]
-            items = await self.source.get_items(GetRequest(ids=batch, reach=target.reach))
-            items = [each for each in items if each.id in batch]
-            if missing := _without(batch, (each.id for each in items)):
-                hits = await self.source.get(GetRequest(ids=missing, reach=target.reach))
-                found.incomplete += [hit.id for hit in hits]
-                found.found.gone += _without(missing, (hit.id for hit in hits))
-            yield items
+        gone = dict.fromkeys(self.plan.target.ids)
+        async with contextlib.aclosing(named(self.source, self.plan.target)) as pages:
+            async for hits in pages:
+                nodes = {hit.id: hit.meta.namespace for hit in hits}
+                items: dict[ItemId, Exported] = {}
+                for reach, ids in by_reach(nodes):
+                    items.update((each.id, each) for each in await self.source.get_items(_get(ids, reach)))
+                partly = await _answering(self.source, {id: nodes[id] for id in _without(nodes, items)})
+                found.incomplete += partly
+                for id in (*items, *partly):
+                    gone.pop(id, None)
+                yield [items[id] for id in nodes if id in items]
+        found.found.gone += gone
         for filter in self._filters:
-            async for page in export_pages(self.source, filter, _PAGE):
-                found.incomplete += page.incomplete
-                yield page.items
+            async with contextlib.aclosing(export_pages(self.source, filter, _PAGE)) as listing:
+                async for page in listing:
+                    found.incomplete += page.incomplete
+                    yield page.items
 
     async def _add(self, found: MovePreview, items: list[Exported]) -> None:
         new: dict[ItemId, tuple[ItemId, StoreItem]] = {}
@@ -363,7 +366,7 @@ class Move:
         """Of what is to be at the destination under these ids, what is, by old id; and whether it is the whole item."""
         nodes = {id: item.meta.namespace for id, item in new.values()}
         held: dict[ItemId, Exported | Hit] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_reach(nodes):
             if can_check:
                 held.update((each.id, each) for each in await self.destination.get_items(_get(ids, reach)))
             else:
@@ -502,7 +505,7 @@ class Move:
     async def _read_old(self, nodes: dict[ItemId, Namespace]) -> list[Exported]:
         found: list[Exported] = []
         missing: dict[ItemId, Namespace] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_reach(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> list[Exported]:
                 return await self.source.get_items(_get(part, reach))
@@ -626,7 +629,7 @@ class Move:
     ) -> dict[ItemId, bool]:
         """Whether the source has each; one that cannot be asked about is not in it: `keep` is told of it and why."""
         answers: dict[ItemId, bool] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_reach(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> set[ItemId]:
                 return {hit.id for hit in await self.source.get(_get(part, reach))}
@@ -769,17 +772,4 @@ def _without(ids: Iterable[ItemId], others: Iterable[ItemId]) -> list[ItemId]:
 
 
 async def _answering(engine: MemoryEngine, nodes: dict[ItemId, Namespace]) -> list[ItemId]:
-    return [hit.id for reach, ids in _by_reach(nodes) for hit in await engine.get(_get(ids, reach))]
-
-
-def _by_reach(nodes: dict[ItemId, Namespace]) -> list[tuple[Reach, list[ItemId]]]:
-    """Under which reach to ask for items at these nodes: a sandbox is read only by name. At most 200 ids each."""
-    groups: dict[Namespace, list[ItemId]] = defaultdict(list)
-    for id, node in nodes.items():
-        boxes = [at for at, segment in enumerate(node.segments) if segment.kind is SegmentKind.SERVICE]
-        groups[Namespace(node.segments[: boxes[-1] + 1]) if boxes else Namespace.ROOT].append(id)
-    return [
-        (Reach.subtree(root), ids[start : start + MAX_GET_IDS])
-        for root, ids in groups.items()
-        for start in range(0, len(ids), MAX_GET_IDS)
-    ]
+    return [hit.id for reach, ids in by_reach(nodes) for hit in await engine.get(_get(ids, reach))]

@@ -294,14 +294,14 @@ async def test_ids_move_from_wherever_they_are(tmp_path: Path) -> None:
 
 
 async def test_what_is_in_a_sandbox_moves_by_its_id(tmp_path: Path) -> None:
-    engine = await filled(ReferenceEngine())
-    box = Reach.exact(node("team:a/service:cron"))
-    target = Target.of_ids([ITEMS[5].fingerprint()], box)
-    move = await move_of(tmp_path, engine, target, "service:other", keeps_tree=False)
-    assert (await moved(move)).is_clean
-    after = await held(engine)
-    assert after["boxed", "service:other"] == 1
-    assert after.total() == len(ITEMS)
+    for reach, to in ((Reach.exact(node("team:a/service:cron")), "service:other"), (None, "user:u")):
+        engine = await filled(ReferenceEngine())
+        target = Target.of_ids([ITEMS[5].fingerprint()], reach)
+        move = await move_of(tmp_path, engine, target, to, keeps_tree=False)
+        assert (await moved(move)).is_clean
+        after = await held(engine)
+        assert after["boxed", to] == 1
+        assert after.total() == len(ITEMS)
 
 
 async def test_random_trees_go_exactly_where_they_should(tmp_path: Path) -> None:
