@@ -134,6 +134,11 @@ class ReceiptWriter:
         elif line == "checked":
             self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
 
+    @property
+    def checks(self) -> int:
+        """How many questions asked again are written."""
+        return len(self._checks)
+
     def planned(self, ids: list[ItemId]) -> None:
         """Name what goes, in the order of its turn."""
         for start in range(0, len(ids), PLANNED_AT_ONCE):
