@@ -13,7 +13,7 @@ from typing import Any
 
 from explorer.cli.options import filter_flags, filter_of, flag, opened
 from explorer.cli.output import Console, one_line, plural, size_text, visible
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, Unsupported
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unsupported
 from explorer.removal import words
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.journal import Journal, default_folder
@@ -31,7 +31,7 @@ _MOST = 10  # lines of each table
 EPILOG = """\
 Without --yes nothing is removed: the plan is shown, counted to the end. With --yes it is counted once more, and runs
 only where that finds the same items. The receipt is written as it goes; its path is printed.
---json prints one object: plan, and where it ran outcome and receipt.
+--json prints one object: plan, way_back where --export made one, and where it ran outcome and receipt.
 Exit status: 0 all that was planned is gone and nothing asked again answers (or the plan was only shown); 1 something is
 left, or still answers, or the engine has not finished its removal; 2 a plan that is refused or not confirmed;
 130 interrupted."""
@@ -59,6 +59,8 @@ async def run(
     for name in ("export", "receipts", "folder", "file_path"):  # a script's variable that was never set, perhaps
         if getattr(args, name) is not None and not getattr(args, name).strip():
             parser.error(f"{flag(name)} is given, and blank: leave it out, or say what is meant")
+    if not all(id.strip() for id in ids):
+        parser.error("--id is given, and blank: say which item is meant")
     target = _target(args, parser, ids)
     if (why_not := _cannot_write(args)) is not None:
         console.note(f"tinymemory: {why_not}; nothing was removed")
@@ -111,8 +113,16 @@ async def run(
             )
             if back.incomplete:
                 console.note(
-                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them."
+                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them:"
                 )
+                for id in back.incomplete:
+                    console.note(f"  {one_line(id, 70)}")
+            told["way_back"] = {
+                "path": str(back.path),
+                "items": back.items,
+                "size_bytes": back.size_bytes,
+                "incomplete": back.incomplete,
+            }
         try:
             last = await _carry_out(removal, answers, console)
         except Unsupported as error:  # raised only where nothing was removed
@@ -154,8 +164,10 @@ def _cannot_write(args: argparse.Namespace) -> str | None:
 
 
 async def _remains(engine: MemoryEngine, preview: Preview) -> list[str]:
-    health = await engine.health()
-    found = remaining(engine.descriptor(), preview, health.reason)
+    said = None
+    with contextlib.suppress(TinyMemoryError):  # the plan can be shown all the same
+        said = (await engine.health()).reason
+    found = remaining(engine.descriptor(), preview, said)
     return [remnant.words for remnant in found]
 
 

@@ -152,12 +152,21 @@ class Removal:
             async for now in counting:
                 yield now
 
+    async def _recount(self) -> Preview:
+        async with contextlib.aclosing(self._counted_again()) as counting:
+            async for now in counting:
+                found = now
+        return found
+
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
             async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
                 async for step in steps:
                     yield step
+            # An erase takes what is there, and that took a while.
+            if self.plan.action is Action.ERASE and moved(preview, await self._recount()):
+                raise InvalidRequest("what is stored changed while the texts were written down; count it again")
         removing = self._removing(preview, outcome, writer, patience)
         async with contextlib.aclosing(removing.run()) as steps:
             async for step in steps:
@@ -222,14 +231,8 @@ class Removal:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
 
-        async def recount() -> Preview:
-            async with contextlib.aclosing(self._counted_again()) as counting:
-                async for now in counting:
-                    found = now
-            return found
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._recount, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""

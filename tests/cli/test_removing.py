@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.contract import EngineFailure, MemoryEngine
+from explorer.contract import EngineFailure, Exported, GetRequest, MemoryEngine
 from explorer.engines import ConnectionStore, EngineSettings, SavedConnection
 from explorer.engines.sqlite import SqliteEngine
 
@@ -110,6 +110,7 @@ def test_an_erase_by_metadata_is_refused_with_the_reason(run: Run, db: Path) -> 
         (["--node", "team:acme"], "say which"),
         (["--node", "team:acme", "--reach", "inherit"], "never goes up"),
         (["--dry-run", "--yes", "--tag", "x"], "contradict"),
+        (["--id", " "], "say which item"),
         (["--id", "0" * 64, "--tag", "x"], "one by one"),
     ],
 )
@@ -260,3 +261,29 @@ def test_a_removal_that_the_engine_has_not_finished_is_no_success(
 def test_the_samples_have_ids_that_can_be_named(run: Run, db: Path, ids: Callable[[], set[str]]) -> None:
     shown = run("forget", "--tag", "travel").out
     assert sum(id in shown for id in ids()) == 2
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+def test_a_way_back_that_lacks_items_names_them(
+    run: Run, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    get_items = SqliteEngine.get_items
+    part = json.loads(run("list", "--json", "--tag", "seat").out)["id"]
+
+    async def without(self: SqliteEngine, req: GetRequest) -> list[Exported]:
+        return [each for each in await get_items(self, req) if each.id != part]
+
+    monkeypatch.setattr(SqliteEngine, "get_items", without)
+    ran = run(
+        *("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes"),
+        *("--export", tmp_path / "back.jsonl", *flags),
+    )
+    assert ran.status == 0, ran.err
+    assert part in ran.err
+    if flags:
+        assert json.loads(ran.out)["way_back"] == {
+            "path": str(tmp_path / "back.jsonl"),
+            "items": 1,
+            "size_bytes": (tmp_path / "back.jsonl").stat().st_size,
+            "incomplete": [part],
+        }
