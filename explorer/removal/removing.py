@@ -153,12 +153,21 @@ class Removal:
             async for now in counting:
                 yield now
 
+    async def _recount(self) -> Preview:
+        async with contextlib.aclosing(self._counted_again()) as counting:
+            async for now in counting:
+                found = now
+        return found
+
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
             async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
                 async for step in steps:
                     yield step
+            # An erase takes what is there, and that took a while.
+            if self.plan.action is Action.ERASE and moved(preview, await self._recount()):
+                raise InvalidRequest("what is stored changed while the texts were written down; count it again")
         removing = self._removing(preview, outcome, writer, patience)
         async with contextlib.aclosing(removing.run()) as steps:
             async for step in steps:
@@ -173,19 +182,25 @@ class Removal:
         if gone:
             self._control.next_part()
             checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
-            async with contextlib.aclosing(checking.run(outcome)) as steps:
-                written = 0
-                async for step in steps:
-                    written = _write_checks(writer, outcome, written)
-                    outcome.waited_s = patience.waited_s
-                    yield step
-            _write_checks(writer, outcome, written)
-            _reconcile(outcome, checking.there)
+            try:
+                async with contextlib.aclosing(checking.run(outcome)) as steps:
+                    async for step in steps:
+                        _write_checks(writer, outcome)
+                        outcome.waited_s = patience.waited_s
+                        yield step
+            except BaseException:  # those that were not asked have lines as well
+                with contextlib.suppress(FileError):
+                    _write_checks(writer, outcome)
+                raise
+            finally:
+                _reconcile(outcome, checking.there)
+            _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
             outcome.stored_after, _ = await stored(self.engine)
         outcome.waited_s = patience.waited_s
-        if words := await self._told():
-            writer.note("remains", words=words)
+        outcome.remains = await self._told()
+        if outcome.remains:
+            writer.note("remains", words=outcome.remains)
 
     async def _keep_texts(
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
@@ -207,14 +222,8 @@ class Removal:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
 
-        async def recount() -> Preview:
-            async with contextlib.aclosing(self._counted_again()) as counting:
-                async for now in counting:
-                    found = now
-            return found
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._recount, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""
@@ -256,8 +265,9 @@ def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
     outcome.removed -= len(wrong) - neutral
 
 
-def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
-    for check in outcome.checks[written:]:
+def _write_checks(writer: ReceiptWriter, outcome: Outcome) -> None:
+    """Those that are not written yet."""
+    for check in outcome.checks[writer.checks :]:
         writer.note(
             "checked",
             asked=check.asked,
@@ -268,7 +278,6 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
             quoted=check.quoted,
             error=check.error,
         )
-    return len(outcome.checks)
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:
