@@ -64,7 +64,7 @@ class Journal:
             "target": plan.target,
             "kinds": preview.kinds,
             "nodes": preview.nodes,
-            "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
+            "sources": preview.sources,
             "gone": len(preview.gone),
             "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
             "takes_sandboxes": plan.takes_sandboxes,
@@ -97,6 +97,8 @@ class Journal:
         if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
             said = target.model_dump(mode="json", by_alias=True)
             facts["target"] = {**said, "ids": [], "named": len(target.ids)}
+        if "sources" in facts:
+            facts["sources"] = {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in facts["sources"].items()}
         for name in ("nodes", "sources"):
             if name in facts:
                 facts.update(_most(name, facts[name]))

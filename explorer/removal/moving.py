@@ -445,6 +445,7 @@ class Move:
             "keeps_tree": self.way.keeps_tree,
             "kinds": preview.found.kinds,
             "nodes": preview.found.nodes,
+            "sources": preview.found.sources,
             "incomplete": len(preview.incomplete),
             "counted_at": preview.found.counted_at,
             "ids": list(preview.nodes),

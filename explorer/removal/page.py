@@ -1,4 +1,4 @@
-"""A receipt to read and to print: as a page and as plain text. Nothing in it is markup but what is made here."""
+"""A receipt to read and to print: as a page. Nothing in it is markup but what is made here."""
 
 from __future__ import annotations
 
@@ -389,21 +389,6 @@ def page(receipt: Receipt, zone: tzinfo) -> str:
         + "\n".join(body)
         + "\n</body></html>\n"
     )
-
-
-def plain(receipt: Receipt, zone: tzinfo) -> str:
-    """The receipt as lines of text."""
-    lines = [heading(receipt), *verdict(receipt)]
-    for part in parts(receipt, zone):
-        lines += ["", part.title] if part.title else [""]
-        wide = [
-            max((len(row[at]) for row in part.rows), default=0) for at in range(max(map(len, part.rows), default=0) - 1)
-        ]
-        for row in part.rows:
-            cells = [cell.ljust(min(wide[at], 40)) if at < len(wide) else cell for at, cell in enumerate(row)]
-            lines.append(f"  {'  '.join(cells).rstrip()}")
-        lines += [f"  {said}" for said in part.said]
-    return "\n".join(lines) + "\n"
 
 
 def _markup(text: str) -> str:
