@@ -21,6 +21,7 @@ from explorer.contract import (
     ItemId,
     MemoryEngine,
     MetaFilter,
+    Namespace,
     Reach,
     RecallRequest,
     TinyMemoryError,
@@ -30,13 +31,14 @@ from explorer.contract import (
 )
 from explorer.contract.engine import alike
 from explorer.contract.model import collapsed, trimmed
-from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.contract.query import MAX_BUCKETS, MAX_SCAN
 from explorer.i18n import tr
 from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
+from explorer.transfer import by_sandbox
 
 _FETCHED = 20
 _RECALLS = 5
@@ -267,16 +269,10 @@ async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[It
 def by_reach(preview: Preview, ids: Collection[ItemId]) -> Iterator[GetRequest]:
     """What to ask to get `ids`, sandboxed ones in their own sandbox."""
     wanted = frozenset(ids)
-    sandboxed = {id for inside in preview.sandboxed.values() for id in inside}
-    groups: list[tuple[Reach | None, list[ItemId]]] = [
-        (None, [id for id in preview.ids if id in wanted and id not in sandboxed])
-    ]
-    groups += [
-        (Reach.subtree(root), [id for id in inside if id in wanted]) for root, inside in preview.sandboxed.items()
-    ]
-    for reach, group in groups:
-        for start in range(0, len(group), MAX_GET_IDS):
-            yield GetRequest(ids=group[start : start + MAX_GET_IDS], reach=reach)
+    boxes = {id: box for box, inside in preview.sandboxed.items() for id in inside}
+    nodes = {id: boxes.get(id, Namespace.ROOT) for id in preview.ids if id in wanted}
+    for reach, group in by_sandbox(nodes):
+        yield GetRequest(ids=group, reach=reach)
 
 
 def shares(text: str, other: str) -> bool:

@@ -83,11 +83,6 @@ class Journal:
             }
         return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
 
-    def begin_move(self, engine: MemoryEngine, connection: str, first_line: Mapping[str, Any]) -> ReceiptWriter:
-        """Begin the receipt of a move or a copy out of `engine`, from what it says of itself. Raises FileError."""
-        facts = {name: value for name, value in first_line.items() if name not in ("action", "engine", "ids")}
-        return self.start(str(first_line["action"]), engine, connection, first_line["ids"], **facts)
-
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:

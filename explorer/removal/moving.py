@@ -51,7 +51,7 @@ from explorer.removal.plan import Plan, Target
 from explorer.removal.preview import PAGE, Preview, named
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
 from explorer.text import number
-from explorer.transfer import FileError, by_reach, export_pages
+from explorer.transfer import FileError, by_sandbox, export_pages
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -280,7 +280,7 @@ class Move:
             async for hits in pages:
                 nodes = {hit.id: hit.meta.namespace for hit in hits}
                 items: dict[ItemId, Exported] = {}
-                for reach, ids in by_reach(nodes):
+                for reach, ids in by_sandbox(nodes):
                     items.update((each.id, each) for each in await self.source.get_items(_get(ids, reach)))
                 partly = await _answering(self.source, {id: nodes[id] for id in _without(nodes, items)})
                 found.incomplete += partly
@@ -366,7 +366,7 @@ class Move:
         """Of what is to be at the destination under these ids, what is, by old id; and whether it is the whole item."""
         nodes = {id: item.meta.namespace for id, item in new.values()}
         held: dict[ItemId, Exported | Hit] = {}
-        for reach, ids in by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
             if can_check:
                 held.update((each.id, each) for each in await self.destination.get_items(_get(ids, reach)))
             else:
@@ -391,7 +391,9 @@ class Move:
         self._patience = Patience(self._control, self._sleep, self._clock)
         self._stopped = None
         self._failed_in_a_row = 0
-        begin = partial(self._journal.begin_move, self.source, self._connection, self._first_line(preview))
+        action = "copy" if self.way.is_copy else "move"
+        facts = self._facts(preview)
+        begin = partial(self._journal.start, action, self.source, self._connection, preview.nodes, **facts)
         with await begun(begin) as writer:
             self._writer = writer
             outcome.receipt = writer.path
@@ -432,10 +434,10 @@ class Move:
         """Begin no further batch: what was begun is finished, the rest is told as not tried."""
         self._control.stop()
 
-    def _first_line(self, preview: MovePreview) -> dict[str, Any]:
+    def _facts(self, preview: MovePreview) -> dict[str, Any]:
+        """For the first line of the receipt."""
         about = self.destination.descriptor()
         return {
-            "action": "copy" if self.way.is_copy else "move",
             "target": self.plan.target,
             "base": self.base,
             "sandboxes": [filter.reach.at for filter in self._filters[1:] if filter.reach is not None],
@@ -448,7 +450,6 @@ class Move:
             "sources": preview.found.sources,
             "incomplete": len(preview.incomplete),
             "counted_at": preview.found.counted_at,
-            "ids": list(preview.nodes),
         }
 
     def _end(self, writer: ReceiptWriter, ids: list[ItemId]) -> None:
@@ -506,7 +507,7 @@ class Move:
     async def _read_old(self, nodes: dict[ItemId, Namespace]) -> list[Exported]:
         found: list[Exported] = []
         missing: dict[ItemId, Namespace] = {}
-        for reach, ids in by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> list[Exported]:
                 return await self.source.get_items(_get(part, reach))
@@ -630,7 +631,7 @@ class Move:
     ) -> dict[ItemId, bool]:
         """Whether the source has each; one that cannot be asked about is not in it: `keep` is told of it and why."""
         answers: dict[ItemId, bool] = {}
-        for reach, ids in by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> set[ItemId]:
                 return {hit.id for hit in await self.source.get(_get(part, reach))}
@@ -773,4 +774,4 @@ def _without(ids: Iterable[ItemId], others: Iterable[ItemId]) -> list[ItemId]:
 
 
 async def _answering(engine: MemoryEngine, nodes: dict[ItemId, Namespace]) -> list[ItemId]:
-    return [hit.id for reach, ids in by_reach(nodes) for hit in await engine.get(_get(ids, reach))]
+    return [hit.id for reach, ids in by_sandbox(nodes) for hit in await engine.get(_get(ids, reach))]

@@ -19,7 +19,7 @@ def reaches(nodes: Collection[Namespace]) -> list[Reach]:
     return [Reach.subtree(root) for root in sorted({_root(node) for node in nodes})]
 
 
-def by_reach(nodes: Mapping[ItemId, Namespace]) -> Iterator[tuple[Reach, list[ItemId]]]:
+def by_sandbox(nodes: Mapping[ItemId, Namespace]) -> Iterator[tuple[Reach, list[ItemId]]]:
     """Under which reach to get items at these nodes: at most as many ids each as one get takes."""
     groups: dict[Namespace, list[ItemId]] = defaultdict(list)
     for id, node in nodes.items():

@@ -197,7 +197,7 @@ async def test_sandboxed_items_are_asked_for_in_their_sandboxes(journal: Journal
     outcome = await done(removal)
     assert (outcome.removed, outcome.is_clean) == (4, True)
     reaches = {str(req.reach.at) if req.reach else "": len(req.ids) for req in engine.requests("get")}
-    assert reaches == {"": 1, "service:mail": 2, "team:acme/service:bot": 1}
+    assert reaches == {"root": 1, "service:mail": 2, "team:acme/service:bot": 1}
     asked = {str(req.filter.reach.at) if req.filter.reach else "" for req in engine.requests("fetch")}
     assert asked == {"", "service:mail", "team:acme/service:bot"}
 
