@@ -100,7 +100,7 @@ class RemoveDialog(QDialog):
 
     item_opened = Signal(object)  # a Hit
     list_wanted = Signal(object)  # a MetaFilter
-    restore_wanted = Signal(object)  # the Path of an export
+    restore_wanted = Signal(object, int)  # the Path of an export, and how many items it holds
     folder_wanted = Signal(object)  # a Path of a file in it
     printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
@@ -555,7 +555,7 @@ class RemoveDialog(QDialog):
 
     def _on_receipt_restore_wanted(self) -> None:
         if self._removal is not None and self._removal.way_back is not None:
-            self.restore_wanted.emit(self._removal.way_back.path)
+            self.restore_wanted.emit(self._removal.way_back.path, self._removal.way_back.items)
 
     def _on_receipt_file_wanted(self) -> None:
         if self.outcome is not None and self.outcome.receipt is not None:
