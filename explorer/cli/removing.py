@@ -160,7 +160,7 @@ def _cannot_write(args: argparse.Namespace) -> str | None:
     _, settings, _ = args.memory
     if args.yes and settings.read_only:
         return f"the connection {args.connection} is open read-only"
-    if args.yes and settings.path and not os.path.lexists(settings.path):
+    if args.yes and settings.path and not os.path.exists(settings.path):
         return f"there is no file {os.path.abspath(settings.path)}"
     return None
 

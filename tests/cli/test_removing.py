@@ -230,6 +230,13 @@ def test_a_file_that_is_not_there_is_neither_made_nor_a_success(run: Run, tmp_pa
     assert not (tmp_path / "typo.db").exists()
 
 
+def test_a_link_to_nowhere_is_no_file_either(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "gone.db")
+    ran = run("forget", "--db", tmp_path / "link.db", "--tag", "travel", "--yes")
+    assert ran.status == 2
+    assert not (tmp_path / "gone.db").exists()
+
+
 def test_a_connection_that_is_read_only_is_refused_before_anything_is_asked(
     run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
 ) -> None:
