@@ -17,12 +17,16 @@ from pytestqt.qtbot import QtBot
 from explorer.contract import (
     EngineFailure,
     ExportPage,
+    ForgetReport,
+    ForgetTarget,
     GetRequest,
+    Hit,
     ListRequest,
     MetaFilter,
     Namespace,
     Reach,
     StoreItem,
+    Unauthorized,
     Unavailable,
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
@@ -38,6 +42,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
+from tests.removal.made import as_if_killed
 
 ITEMS: list[StoreItem] = [
     learning("tea", "team:a"),
@@ -208,6 +213,36 @@ async def test_all_that_match_are_copied_from_a_memory_opened_read_only(
     assert len(await held(tmp_path / "a.db")) == 4
 
 
+async def test_what_was_asked_to_go_and_never_answered_for_is_said(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        engine = program.window.engine
+        assert engine is not None
+        program.moves.plan(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "user:u")
+        await until(lambda: dialog.move_of is not None)
+        forget = engine.forget
+
+        async def refuse(req: GetRequest) -> list[Hit]:
+            raise Unauthorized("the key was refused")
+
+        async def forget_and_close(target: ForgetTarget) -> ForgetReport:
+            report = await forget(target)
+            monkeypatch.setattr(engine, "get", refuse)
+            return report
+
+        monkeypatch.setattr(engine, "forget", forget_and_close)
+        press(qtbot, dialog.move_button)
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.title_label.text() == "0 of 2 moved, 2 without an answer"
+        assert "Whether 2 items are still where they were is not known." in dialog.banner.sentence
+        assert any("may still be at their old one" in said for said in dialog.result_column.sentences)
+        assert dialog.again_button.isVisible()
+        dialog.accept()
+
+
 async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         window, engine = program.window, program.window.engine
@@ -221,6 +256,7 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         await anext(steps)
         await steps.aclose()
         (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+        as_if_killed(path)
         window.journal.continue_wanted.emit(path)
         dialog = await opened(program, until)
         assert dialog.form.node_edit.text() == "user:u"
