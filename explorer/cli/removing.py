@@ -241,6 +241,8 @@ def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
             yield f"  {n:,} {what}"
     if outcome.stopped:
         yield f"  stopped: {outcome.stopped}"
+    if outcome.gone_besides:
+        yield f"  {_plain(words.gone_besides(outcome.gone_besides))}"
     for id, reason in list(outcome.failed.items())[:_MOST]:
         yield f"  failed: {one_line(id, 70)}: {reason}"
     for check in outcome.checks:
@@ -287,6 +289,7 @@ def _outcome_object(outcome: Outcome) -> dict[str, Any]:
         "stopped": outcome.stopped,
         "stored_before": outcome.stored_before,
         "stored_after": outcome.stored_after,
+        "gone_besides": outcome.gone_besides,
         "checks": [
             {
                 "asked": check.asked.value,

@@ -11,12 +11,12 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError, Unavailable
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, unexpected
+from explorer.removal.forgetting import Forgetting, stopped_by_hand, unexpected
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
@@ -108,7 +108,7 @@ class Removal:
         if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
-        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
+        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least)
         with await self._begin() as writer:
             outcome.receipt = writer.path
             try:
@@ -155,7 +155,7 @@ class Removal:
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
-            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
+            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer, patience)) as steps:
                 async for step in steps:
                     yield step
         removing = self._removing(preview, outcome, writer, patience)
@@ -181,7 +181,8 @@ class Removal:
             _write_checks(writer, outcome, written)
             _reconcile(outcome, checking.there)
         with contextlib.suppress(TinyMemoryError):
-            outcome.stored_after, _ = await stored(self.engine)
+            after, is_least = await stored(self.engine)
+            outcome.stored_after = None if is_least else after
         outcome.waited_s = patience.waited_s
         if words := await self._told():
             writer.note("remains", words=words)
@@ -197,11 +198,36 @@ class Removal:
         return begun[0]
 
     async def _keep_texts(
-        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
+        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
     ) -> AsyncGenerator[Step, None]:
+        """Raises the engine's errors: nothing was removed yet."""
+
+        def step(waiting: str) -> Step:
+            return Step(Phase.REMOVING, 0, outcome.planned, waiting, outcome)
+
         for req in by_reach(preview, preview.ids):
-            yield Step(Phase.REMOVING, 0, outcome.planned, tr("writing down what the items say"), outcome)
-            for hit in await self.engine.get(req):
+            hits = None
+            while hits is None:
+                yield step(tr("writing down what the items say"))
+                if self._control.is_paused:
+                    yield step(tr("paused"))
+                    await self._control.resumed()
+                if self._control.is_stopped:
+                    outcome.stopped = stopped_by_hand()
+                    return
+                asked_at = patience.clock()
+                try:
+                    hits = await self.engine.get(req)
+                except Unavailable as error:
+                    delay = patience.delay_s(error, asked_at)
+                    if delay is None:
+                        raise
+                    writer.note("waited", seconds=delay, why=error.text)
+                    async with contextlib.aclosing(patience.wait(delay)) as waiting:
+                        async for _ in waiting:
+                            yield step(error.text)
+            patience.progressed()
+            for hit in hits:
                 writer.note("text", id=hit.id, text=hit.text)
 
     async def _told(self) -> list[str]:
@@ -215,15 +241,8 @@ class Removal:
     ) -> Forgetting | Erasing:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
-
-        async def recount() -> Preview:
-            async with contextlib.aclosing(self._counted_again()) as counting:
-                async for now in counting:
-                    found = now
-            return found
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""

@@ -95,3 +95,13 @@ def what_stays(plan: Plan) -> list[str]:
     elif plan.target.node is not None and not plan.target.node.is_root:
         said.append(tr("Everything above and beside it."))
     return said
+
+
+def gone_besides(n: int) -> str:
+    """For a removal after which fewer items are stored than what went explains."""
+    return tr_n(
+        "{n} more item is gone than this removed: by another program, or by the engine.",
+        "{n} more items are gone than this removed: by another program, or by the engine.",
+        n,
+        n=number(n),
+    )

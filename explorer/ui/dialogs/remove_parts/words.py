@@ -258,6 +258,8 @@ def doubt(outcome: Outcome) -> str:
     if outcome.left:
         n = len(outcome.left)
         said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=text.number(n)))
+    if outcome.gone_besides:
+        said.append(shared.gone_besides(outcome.gone_besides))
     found = [check for check in outcome.checks if check.found]
     quoted = [check for check in outcome.checks if check.quoted and not check.found]
     unasked = [check for check in outcome.checks if check.error is not None]
