@@ -80,15 +80,18 @@ def sandbox_goes(sandbox: Sandbox) -> str:
     return tr("The sandbox {node} with {items} goes too.", node=str(sandbox.node), items=counted(sandbox.items, "item"))
 
 
+def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:
+    """For an engine that does not name its sandboxes; `action` is also that of a receipt."""
+    if takes_sandboxes and action == Action.ERASE:
+        return tr("This engine does not list its sandboxes: the erase takes them, and nothing here counts them.")
+    if takes_sandboxes:
+        return tr("This engine does not list its sandboxes: what is in one is not found, and stays.")
+    return tr("This engine does not list its sandboxes: what is in one below the node stays.")
+
+
 def what_stays(plan: Plan) -> list[str]:
-    """Apart from sandboxes that are known by name."""
+    """Apart from sandboxes."""
     said = []
-    if not plan.knows_sandboxes:
-        said.append(
-            tr("This engine does not list its sandboxes: the erase takes them, and nothing here counts them.")
-            if plan.takes_sandboxes and plan.action is Action.ERASE
-            else tr("Sandboxes below it, if there are any: this engine does not list them.")
-        )
     if plan.target.above:
         nodes = listed(str(node) for node in plan.target.above)
         said.append(tr("What is above, though the list shows it too: {nodes}.", nodes=nodes))
