@@ -61,7 +61,8 @@ class Erasing:
             try:
                 # Right before each call: what comes between the two is erased, and nobody confirmed it.
                 async with contextlib.aclosing(self._recount()) as counting:
-                    async for now in counting:
+                    async for found in counting:
+                        now = found
                         if self._control.is_stopped:
                             break
                         yield self._step()

@@ -105,10 +105,12 @@ class Removal:
                 yield Step(Phase.COUNTING, now.total, before.total)
         self._show(now)
         difference = moved(before, now)
-        if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
+        if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
-        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least)
+        outcome = Outcome(
+            planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
+        )
         with await self._begin() as writer:
             outcome.receipt = writer.path
             try:
