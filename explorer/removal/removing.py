@@ -73,19 +73,21 @@ class Removal:
     async def count(self) -> AsyncGenerator[Preview, None]:
         """As `preview.count`; the whole one is kept as `preview`. A cancelled count leaves none to confirm."""
         self.preview = None
-        async for found in count(self.engine, self.plan, self._zone):
-            if found.is_whole:
-                self._show(found)
-            yield found
+        async with contextlib.aclosing(count(self.engine, self.plan, self._zone)) as counting:
+            async for found in counting:
+                if found.is_whole:
+                    self._show(found)
+                yield found
 
     async def export_first(self, path: Path, *, overwrite: bool = False) -> AsyncGenerator[Export, None]:
         """Write what would go to `path`, read it back and count it; the last step sets `way_back`."""
         preview = self._whole_preview()
-        async for step in export_first(self.engine, preview, path, overwrite=overwrite):
-            if step.done is not None:
-                self.way_back = step.done
-                self._exported = preview
-            yield step
+        async with contextlib.aclosing(export_first(self.engine, preview, path, overwrite=overwrite)) as export:
+            async for step in export:
+                if step.done is not None:
+                    self.way_back = step.done
+                    self._exported = preview
+                yield step
 
     async def run(self, answers: Answers) -> AsyncGenerator[Step, None]:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.

@@ -60,7 +60,7 @@ def the_other(action: Action) -> str:
     """What the other action would do instead."""
     if action is Action.ERASE:
         return tr("Forget would only take them out of every read; stored again, they may count as a repeat.")
-    return tr("Erase would remove them for good, with what the engine made of them; it takes nodes and kinds only.")
+    return tr("Erase would remove them for good; it takes nodes and kinds only.")
 
 
 def why_no_erase() -> str:
@@ -83,10 +83,10 @@ def sandbox_goes(sandbox: Sandbox) -> str:
 def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:
     """For an engine that does not name its sandboxes; `action` is also that of a receipt."""
     if takes_sandboxes and action == Action.ERASE:
-        return tr("This engine does not list its sandboxes: the erase takes them, and nothing here counts them.")
+        return tr("This engine does not list all of its sandboxes: the erase takes them, and nothing here counts them.")
     if takes_sandboxes:
-        return tr("This engine does not list its sandboxes: what is in one is not found, and stays.")
-    return tr("This engine does not list its sandboxes: what is in one below the node stays.")
+        return tr("This engine does not list all of its sandboxes: what is in one is not found, and stays.")
+    return tr("This engine does not list all of its sandboxes: what is in one below the node stays.")
 
 
 def what_stays(plan: Plan) -> list[str]:

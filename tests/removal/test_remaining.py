@@ -45,11 +45,23 @@ async def test_each_kind_of_engine(journal: Journal) -> None:
         (
             Action.ERASE,
             "root",
-            "This engine does not list its sandboxes: the erase takes them, and nothing here counts ",
+            "This engine does not list all of its sandboxes: the erase takes them, and nothing ",
         ),
-        (Action.FORGET, "root", "This engine does not list its sandboxes: what is in one is not found, and stays."),
-        (Action.ERASE, "agent:a", "This engine does not list its sandboxes: what is in one below the node stays."),
-        (Action.FORGET, "agent:a", "This engine does not list its sandboxes: what is in one below the node stays."),
+        (
+            Action.FORGET,
+            "root",
+            "This engine does not list all of its sandboxes: what is in one is not found, and stays.",
+        ),
+        (
+            Action.ERASE,
+            "agent:a",
+            "This engine does not list all of its sandboxes: what is in one below the node stays.",
+        ),
+        (
+            Action.FORGET,
+            "agent:a",
+            "This engine does not list all of its sandboxes: what is in one below the node stays.",
+        ),
     ],
 )
 async def test_sandboxes_that_an_engine_does_not_list(action: Action, node: str, said: str, journal: Journal) -> None:
