@@ -285,3 +285,8 @@ def test_json_says_of_the_plan_what_the_text_says(run: Run, db: Path) -> None:
     assert plan["months"] == {"2026-10": 2, "undated": 1}
     assert plan["sources"]["file:docs"] == 1
     assert len(plan["samples"]) == 3
+
+
+@pytest.mark.parametrize("command", ["forget", "erase"])
+def test_what_goes_is_never_said_to_be_deleted(run: Run, command: str) -> None:
+    assert "delet" not in run(command, "--help").out.casefold()
