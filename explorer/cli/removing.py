@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from explorer.cli.options import Memory, filter_flags, filter_of, opened
+from explorer.cli.options import Memory, filter_flags, filter_of, flag, opened
 from explorer.cli.output import Console, one_line, plural, size_text, visible
 from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unsupported
 from explorer.removal import words
@@ -31,10 +32,11 @@ _MOST = 10  # lines of each table
 EPILOG = """\
 Without --yes nothing is removed: the plan is shown, counted to the end. With --yes it is counted once more, and runs
 only where that finds the same items. The receipt is written as it goes; its path is printed.
---json prints one object: plan, and where it ran outcome and receipt; where it was refused the reason (refused).
+--json prints one object: plan, way_back where --export made one, and where it ran outcome and receipt; where nothing
+was removed the reason (refused).
 Exit status: 0 all that was planned is gone and nothing asked again answers (or the plan was only shown); 1 something is
-left, or still answers; 2 nothing was removed: a plan that is refused, by the engine too, or not confirmed; 130
-interrupted."""
+left, or still answers, or the engine has not finished its removal; 2 nothing was removed: a plan that is refused, by
+the engine too, or not confirmed; 130 interrupted."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -59,13 +61,27 @@ async def run(
         parser.error("--dry-run and --yes contradict each other")
     if args.export and not args.yes:
         parser.error("--export writes its file only where the plan runs: add --yes")
+    for name in ("export", "receipts", "folder", "file_path"):  # a script's variable that was never set, perhaps
+        if getattr(args, name) is not None and not getattr(args, name).strip():
+            parser.error(f"{flag(name)} is given, and blank: leave it out, or say what is meant")
+    if not all(id.strip() for id in ids):
+        parser.error("--id is given, and blank: say which item is meant")
     target = _target(args, parser, ids)
     told: dict[str, Any] = {}
-    async with opened(args, read_only=not args.yes) as memory:
-        status = await _run(args, console, memory, target, action, told)
+    if (why_not := _cannot_write(args)) is not None:
+        status = _refused(why_not, told, console)
+    else:
+        async with opened(args, read_only=not args.yes) as memory:
+            status = await _run(args, console, memory, target, action, told)
     if args.json:
         console.json(json.dumps(told, ensure_ascii=False))
     return status
+
+
+def _refused(why: str, told: dict[str, Any], console: Console, advice: str = "") -> int:
+    told["refused"] = why
+    console.note(f"tinymemory: {why}; nothing was removed{advice}")
+    return REFUSED
 
 
 async def _run(
@@ -77,19 +93,12 @@ async def _run(
     told: dict[str, Any],
 ) -> int:
     """The exit status; what --json prints of it is put into `told`."""
-
-    def refused(why: str, advice: str = "") -> int:
-        told["refused"] = why
-        console.note(f"tinymemory: {why}; nothing was removed{advice}")
-        return REFUSED
-
     try:
         plan = await make_plan(memory.engine, target, action)
     except InvalidRequest as error:
-        return refused(error.text)
+        return _refused(error.text, told, console)
     name = args.connection or memory.path or memory.engine.descriptor().label
-    journal = Journal(Path(args.receipts or default_folder()))
-    removal = Removal(memory.engine, plan, journal, name, keeps_texts=args.keep_texts)
+    removal = Removal(memory.engine, plan, _journal(args), name, keeps_texts=args.keep_texts)
     async with contextlib.aclosing(removal.count()) as counting:
         async for found in counting:
             console.progress(f"{plural(found.total, 'item')} counted")
@@ -112,21 +121,23 @@ async def _run(
         console.note("There is nothing to remove.")
         return 0
     if (lack := confirmation.lacks(answers)) is not None:
-        return refused(_how_to_say(lack, confirmation))
+        return _refused(_how_to_say(lack, confirmation), told, console)
     if args.export:
-        await _export(removal, Path(args.export), console)
+        told["way_back"] = await _export(removal, Path(args.export), console)
     try:
         last = await _carry_out(removal, answers, console)
     except FileError:  # the receipt's
         raise
     except TinyMemoryError as error:  # raised only where nothing was removed
-        return refused(error.text, ", and `tinymemory forget` may do" if isinstance(error, Unsupported) else "")
+        advice = ", and `tinymemory forget` may do" if isinstance(error, Unsupported) else ""
+        return _refused(error.text, told, console, advice)
     if last.phase is Phase.MOVED:
         moved = last.moved
         assert moved is not None
         told["moved"] = {"new": list(moved.new), "gone": list(moved.gone)}
         changed = f"{len(moved.new):,} new, {len(moved.gone):,} gone"
-        return refused(f"what is stored has changed since it was counted ({changed})", ", look at the plan again")
+        why = f"what is stored has changed since it was counted ({changed})"
+        return _refused(why, told, console, ", look at the plan again")
     outcome = last.outcome
     assert outcome is not None
     told["outcome"] = _outcome_object(outcome)
@@ -135,10 +146,10 @@ async def _run(
         console.out()
         for line in _outcome_lines(action, outcome):
             console.out(visible(line))
-    return 0 if outcome.is_clean else LEFT
+    return 0 if outcome.is_clean and not outcome.remains else LEFT
 
 
-async def _export(removal: Removal, path: Path, console: Console) -> None:
+async def _export(removal: Removal, path: Path, console: Console) -> dict[str, Any]:
     async with contextlib.aclosing(removal.export_first(path)) as exporting:
         async for step in exporting:
             console.progress(f"{plural(step.written, 'item')} exported")
@@ -147,12 +158,36 @@ async def _export(removal: Removal, path: Path, console: Console) -> None:
     size = size_text(back.size_bytes)
     console.note(f"Exported {plural(back.items, 'item')}, read back and counted: {back.path} ({size}).")
     if back.incomplete:
-        console.note(f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them.")
+        console.note(f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them:")
+        for id in back.incomplete:
+            console.note(f"  {one_line(id, 70)}")
+    return {
+        "path": str(back.path),
+        "items": back.items,
+        "size_bytes": back.size_bytes,
+        "incomplete": back.incomplete,
+    }
+
+
+def _journal(args: argparse.Namespace) -> Journal:
+    return Journal(default_folder() if args.receipts is None else Path(args.receipts).absolute())
+
+
+def _cannot_write(args: argparse.Namespace) -> str | None:
+    """Why nothing can be removed; None where it is to be shown only, or can. No file is made where there is none."""
+    _, settings, _ = args.memory
+    if args.yes and settings.read_only:
+        return f"the connection {args.connection} is open read-only"
+    if args.yes and settings.path and not os.path.lexists(settings.path):
+        return f"there is no file {os.path.abspath(settings.path)}"
+    return None
 
 
 async def _remains(engine: MemoryEngine, plan: Plan, preview: Preview) -> list[str]:
-    health = await engine.health()
-    found = remaining(engine.descriptor(), plan, preview, health.reason)
+    said = None
+    with contextlib.suppress(TinyMemoryError):  # the plan can be shown all the same
+        said = (await engine.health()).reason
+    found = remaining(engine.descriptor(), plan, preview, said)
     return [remnant.words for remnant in found]
 
 
@@ -240,7 +275,7 @@ def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[st
     if preview.samples:
         yield "samples:"
     for hit in preview.samples:
-        yield f"  {hit.id[:12]}  {one_line(hit.text, 90)}"
+        yield f"  {one_line(hit.id, 70)}  {one_line(hit.text, 90)}"
 
 
 def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
@@ -268,6 +303,9 @@ def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
         yield f"  asked again, {check.asked}{f' {check.mode}' if check.mode else ''}: {_answer(check)}"
     for receipt in outcome.receipts:
         yield f"  engine: {receipt}"
+    for said in outcome.remains:
+        if said not in outcome.receipts:
+            yield f"  remains: {said}"
     if outcome.receipt is not None:
         yield f"receipt: {outcome.receipt}"
 
@@ -312,6 +350,9 @@ def _outcome_object(outcome: Outcome) -> dict[str, Any]:
         "not_tried": outcome.not_tried,
         "unanswered": outcome.unanswered,
         "stopped": outcome.stopped,
+        "erased_scopes": outcome.erased_scopes,
+        "receipts": outcome.receipts,
+        "remains": outcome.remains,
         "stored_before": outcome.stored_before,
         "stored_after": outcome.stored_after,
         "gone_besides": outcome.gone_besides,

@@ -113,29 +113,34 @@ class Checking:
     async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
         """Ask, telling before each question; each finished line is added to the outcome's checks.
 
-        Once it is stopped, what was not asked by then is a check with an error. Of a recall that the engine does not
-        offer there is no check.
+        Once it is stopped, or left, what was not asked by then is a check with an error. Of a recall that the engine
+        does not offer there is no check.
         """
         lines = self._lines()
         total = sum(len(line.questions) for line in lines)
         done = 0
-        for line in lines:
-            for ask in line.questions:
-                yield Step(Phase.CHECKING, done, total, None, outcome)
-                async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
-                    async for why in waiting:
-                        yield Step(Phase.CHECKING, done, total, why, outcome)
-                done += 1
-            if not line.questions:  # nothing was found, but nothing was asked either
-                line.error = tr("no text of what went was kept that could be asked with")
-            if line.is_offered:
+        try:
+            for line in lines:
+                for ask in line.questions:
+                    yield Step(Phase.CHECKING, done, total, None, outcome)
+                    async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
+                        async for why in waiting:
+                            yield Step(Phase.CHECKING, done, total, why, outcome)
+                    done += 1
+                if not line.questions:  # nothing was found, but nothing was asked either
+                    line.error = tr("no text of what went was kept that could be asked with")
+                if line.is_offered:
+                    outcome.checks.append(line.check())
+        finally:
+            for line in (line for line in lines[len(outcome.checks) :] if line.is_offered):  # which the last may not be
+                line.error = line.error or _not_asked()
                 outcome.checks.append(line.check())
 
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
         while line.error is None and line.is_offered:
             if self._control.is_stopped:
-                line.error = tr("it was stopped before this was asked")
+                line.error = _not_asked()
                 return
             asked_at = self._patience.clock()
             try:
@@ -252,6 +257,10 @@ class Checking:
         for hit in hits:
             if hit.id in self._gone:
                 line.found.setdefault(hit.id, hit)
+
+
+def _not_asked() -> str:
+    return tr("it was stopped before this was asked")
 
 
 async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[ItemId]) -> set[ItemId]:

@@ -174,7 +174,8 @@ def _checked_words(receipt: Receipt) -> list[str]:
         said.append(tr("Some of what was to go still answers: see the questions below."))
     if any(check.quoted for check in checks):
         said.append(tr("What went is still quoted by items that were not in the plan."))
-    if any(check.error is not None for check in checks):
+    # The recall is asked last: without its line, the program ended before.
+    if any(check.error is not None for check in checks) or not any(check.asked is Asked.RECALL for check in checks):
         said.append(tr("Not every question could be asked again."))
     return said or [tr("Every question was asked again, and none found anything of what went.")]
 

@@ -56,6 +56,7 @@ _MAX_LINE = 64 << 20
 _MAX_FIRST = 8 << 20
 _TAIL = 256 << 10
 _MAX_AT_END = 100
+_MAX_WORDS_AT_END = 300  # so that the last line is within the tail, also where each character is an escape
 _MAX_TEXT = 2_000
 _MAX_PATH = 32_000
 _MAX_KEPT = 10_000
@@ -133,6 +134,11 @@ class ReceiptWriter:
             self._failed.add(str(facts.get("id")))
         elif line == "checked":
             self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
+
+    @property
+    def checks(self) -> int:
+        """How many questions asked again are written."""
+        return len(self._checks)
 
     def planned(self, ids: list[ItemId]) -> None:
         """Name what goes, in the order of its turn."""
@@ -237,10 +243,12 @@ _NUMBERS = ("removed", "already_gone", "failed", "not_tried", "unanswered")
 
 
 def _short(name: str, value: Any) -> Any:
-    """Of things the count, and of lists the start: other lines name them all, and the last line stays short."""
+    """Of things the count, of lists and texts the start: other lines have them whole, and the last line stays short."""
     if name in _NUMBERS:
         return value if isinstance(value, int) else len(value)
-    return value[:_MAX_AT_END] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [part[:_MAX_WORDS_AT_END] if isinstance(part, str) else part for part in value[:_MAX_AT_END]]
+    return value[:_MAX_TEXT] if isinstance(value, str) else value
 
 
 def _written_time(at: datetime) -> str:
@@ -591,7 +599,7 @@ class _Reading:
         receipt.stored_is_least = said.get("stored_is_least") is True
         receipt.begun_at = _time(said.get("at"))
         with contextlib.suppress(ValidationError, RecursionError):
-            receipt.target = None if said.get("target") is None else Target.model_validate(said["target"])
+            receipt.target = None if said.get("target") is None else _target(said["target"])
         receipt.way_back = _kept_at(said)
 
     def _answered(self, said: dict[str, Any]) -> None:
@@ -732,6 +740,14 @@ def _time(value: object) -> datetime | None:
         at = datetime.fromisoformat(_text(value))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return None
+
+
+def _target(value: object) -> Target:
+    """As a removal makes them, which never goes up, whatever is written here. Raises ValidationError."""
+    target = Target.model_validate(value)
+    if target.filter is None:
+        return target
+    return Target.of_filter(target.filter).model_copy(update={"above": target.above})
 
 
 def _kept_at(begin: dict[str, Any]) -> KeptAt | None:

@@ -176,20 +176,26 @@ class Removal:
         if gone:
             self._control.next_part()
             checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
-            async with contextlib.aclosing(checking.run(outcome)) as steps:
-                written = 0
-                async for step in steps:
-                    written = _write_checks(writer, outcome, written)
-                    outcome.waited_s = patience.waited_s
-                    yield step
-            _write_checks(writer, outcome, written)
-            _reconcile(outcome, checking.there)
+            try:
+                async with contextlib.aclosing(checking.run(outcome)) as steps:
+                    async for step in steps:
+                        _write_checks(writer, outcome)
+                        outcome.waited_s = patience.waited_s
+                        yield step
+            except BaseException:  # those that were not asked have lines as well
+                with contextlib.suppress(FileError):
+                    _write_checks(writer, outcome)
+                raise
+            finally:
+                _reconcile(outcome, checking.there)
+            _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
             after, is_least = await stored(self.engine)
             outcome.stored_after = None if is_least else after
         outcome.waited_s = patience.waited_s
-        if words := await self._told():
-            writer.note("remains", words=words)
+        outcome.remains = await self._told()
+        if outcome.remains:
+            writer.note("remains", words=outcome.remains)
 
     async def _begin(self) -> ReceiptWriter:
         begun: list[ReceiptWriter] = []
@@ -305,8 +311,9 @@ def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
     outcome.removed -= len(wrong) - neutral
 
 
-def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
-    for check in outcome.checks[written:]:
+def _write_checks(writer: ReceiptWriter, outcome: Outcome) -> None:
+    """Those that are not written yet."""
+    for check in outcome.checks[writer.checks :]:
         writer.note(
             "checked",
             asked=check.asked,
@@ -317,7 +324,6 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
             quoted=check.quoted,
             error=check.error,
         )
-    return len(outcome.checks)
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:
