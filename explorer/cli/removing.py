@@ -254,6 +254,8 @@ def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[st
     for sandbox in plan.sandboxes:
         said = words.sandbox_goes(sandbox) if plan.takes_sandboxes else words.sandbox_stays(sandbox)
         yield f"  {'goes' if plan.takes_sandboxes else 'stays'}: {_plain(said)}"
+    if plan.takes_unlisted:
+        yield f"  goes: {_plain(words.unlisted_sandboxes(plan.action, takes_sandboxes=True))}"
     for said in words.what_stays(plan):
         yield f"  stays: {_plain(said)}"
     for said in remains:
@@ -335,6 +337,7 @@ def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation, remai
         "may_remain": [_plain(said) for said in remains],
         "sandboxes": {str(sandbox.node): sandbox.items for sandbox in plan.sandboxes},
         "takes_sandboxes": plan.takes_sandboxes,
+        "knows_sandboxes": plan.knows_sandboxes,
         "confirm": confirmation.name,
         "needs_whole_tree": confirmation.whole_tree,
         "needs_large": confirmation.large,

@@ -137,6 +137,11 @@ class Plan:
         return self.target.is_whole_tree
 
     @property
+    def takes_unlisted(self) -> bool:
+        """Whether it also takes sandboxes that are not counted: an erase of the whole tree is told no ids."""
+        return self.takes_sandboxes and not self.knows_sandboxes and self.action is Action.ERASE
+
+    @property
     def kinds(self) -> list[ItemKind]:
         """The kinds that go; all of them where none is named."""
         kinds = self.target.filter.kinds if self.target.filter is not None else []

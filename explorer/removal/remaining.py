@@ -50,7 +50,8 @@ class Remnant:
 
 def remaining(engine: EngineDescriptor, plan: Plan, preview: Preview, health: str | None = None) -> list[Remnant]:
     """What may remain of the previewed items in an engine and around it; `health` is the reason that it gives."""
-    unlisted = [] if plan.knows_sandboxes else [_of_sandboxes(plan.action, takes_sandboxes=plan.takes_sandboxes)]
+    stay = not plan.knows_sandboxes and not plan.takes_unlisted
+    unlisted = [_of_sandboxes(plan.action, takes_sandboxes=plan.takes_sandboxes)] if stay else []
     return [
         *_of_engine(engine.hosted, engine.consolidation is not Consolidation.NONE, engine.needs_path),
         *(Remnant(Remains.ENGINE, sentence(words)) for words in _about_removals(health)),

@@ -7,11 +7,13 @@ import json
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explorer.contract import (
     EngineFailure,
+    ExplorePage,
     Exported,
     ForgetTarget,
     GetRequest,
@@ -395,3 +397,21 @@ def test_a_way_back_that_lacks_items_names_them(
             "size_bytes": (tmp_path / "back.jsonl").stat().st_size,
             "incomplete": [part],
         }
+
+
+def test_sandboxes_that_are_not_listed_are_said_to_go_with_an_erased_tree(
+    run: Run, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namespaces = SqliteEngine.namespaces
+
+    async def of_a_part(self: SqliteEngine, *args: Any) -> ExplorePage:
+        return (await namespaces(self, *args)).model_copy(update={"truncated": True})
+
+    monkeypatch.setattr(SqliteEngine, "namespaces", of_a_part)
+    said = "This engine does not list all of its sandboxes: "
+    tree = ("--node", "root", "--reach", "subtree")
+    assert f"  goes: {said}the erase takes them" in run("erase", *tree).out
+    shown = run("forget", *tree).out
+    assert f"  may remain: {said}what is in one is not found, and stays." in shown
+    assert "the erase takes them" not in shown
+    assert not json.loads(run("erase", "--json", *tree).out)["plan"]["knows_sandboxes"]

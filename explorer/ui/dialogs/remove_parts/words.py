@@ -139,10 +139,8 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             yield Line("service", _shortened(shared.sandbox_goes(sandbox), sandbox.node), "danger")
         if len(plan.sandboxes) > _LINES_MOST:
             yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
-        if not plan.knows_sandboxes:
-            yield Line(
-                "warning", tr("This engine does not name its sandboxes: their items are not counted."), "caution"
-            )
+    if plan.takes_unlisted:
+        yield Line("warning", shared.unlisted_sandboxes(plan.action, takes_sandboxes=True), "caution")
     if preview.gone:
         n = len(preview.gone)
         said = tr_n(
