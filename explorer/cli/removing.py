@@ -75,6 +75,7 @@ async def run(
             status = await _run(args, console, memory, target, action, told)
     if args.json:
         console.json(json.dumps(told, ensure_ascii=False))
+    console.done = ""  # all of it is told
     return status
 
 
@@ -178,7 +179,7 @@ def _cannot_write(args: argparse.Namespace) -> str | None:
     _, settings, _ = args.memory
     if args.yes and settings.read_only:
         return f"the connection {args.connection} is open read-only"
-    if args.yes and settings.path and not os.path.lexists(settings.path):
+    if args.yes and settings.path and not os.path.exists(settings.path):
         return f"there is no file {os.path.abspath(settings.path)}"
     return None
 
@@ -199,7 +200,6 @@ async def _carry_out(removal: Removal, answers: Answers, console: Console) -> St
             if last.outcome is not None and last.outcome.receipt is not None:
                 console.done = f"How far it is stands in {last.outcome.receipt}"
             console.progress(f"{last.phase}: {last.done:,} of {last.total:,}{waiting}")
-    console.done = ""
     return last
 
 

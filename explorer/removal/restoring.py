@@ -41,9 +41,12 @@ class Restored:
 
 
 async def restore(
-    engine: MemoryEngine, path: Path, journal: Journal, connection: str
+    engine: MemoryEngine, path: Path, journal: Journal, connection: str, items: int | None = None
 ) -> AsyncGenerator[Restored, None]:
     """Store a file's items, tell after each batch, and write it down; the last step is done.
+
+    `items` is how many the file held when it was written, where that is known: one that holds fewer by now was cut
+    off, and what it still holds is not all.
 
     Raises FileError, before anything is stored, where the file cannot be read or the receipt not begun; what fails
     later is in the last step. Restoring the same file again only replays what is there. Not a context manager: hold it
@@ -52,7 +55,7 @@ async def restore(
     stream = await asyncio.to_thread(open_source, path)
     with contextlib.closing(stream):
         size = os.fstat(stream.fileno()).st_size
-        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size}
+        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size, "items": items}
         with await asyncio.to_thread(_begin, journal, engine, connection, from_file) as writer:
             done = Restored(receipt=writer.path)
             try:
@@ -66,6 +69,8 @@ async def restore(
             except BaseException:
                 _end(writer, replace(done, stopped=tr("it was stopped here")))
                 raise
+            if done.stopped is None and items is not None and done.read < items:
+                done = replace(done, stopped=tr("the file was cut off: it holds fewer items than were written to it"))
             done = replace(done, bad=(), is_done=True)
             yield replace(done, stopped=_end(writer, done))
 
