@@ -201,11 +201,11 @@ def target_left(path: Path) -> Target | None:
     left = ids_left(path)
     receipt = Receipt.read(path)
     target = receipt.target
-    if not left or target is None:
+    if not left:
         return None
-    if receipt.action == "erase" or target.is_whole_tree:  # which may be in sandboxes, that no one reach admits
+    if receipt.action == "erase" and target is not None:
         return target
-    return Target.of_ids(left, target.filter.reach if target.filter is not None else target.reach)
+    return Target.of_ids(left, None if target is None else target.reach)
 
 
 def _finish(path: Path) -> None:

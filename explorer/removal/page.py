@@ -14,9 +14,10 @@ from typing import Protocol
 
 from explorer.contract import FetchMode, ItemKind, MetaFilter, Reach
 from explorer.i18n import mark, mark_n, tr, tr_n
-from explorer.removal.outcome import Asked
+from explorer.removal.outcome import Asked, gone_besides
 from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import not_covered
+from explorer.removal.words import gone_besides as gone_besides_words
 from explorer.text import (
     and_more,
     counted,
@@ -146,6 +147,8 @@ def verdict(receipt: Receipt) -> list[str]:
     )
     if left:
         said.append(full_stop(left))
+    if n := _gone_besides(receipt):
+        said.append(gone_besides_words(n))
     if receipt.is_finished and receipt.action in ("forget", "erase"):
         said += _checked_words(receipt)
     if receipt.continued_by is not None:
@@ -154,6 +157,12 @@ def verdict(receipt: Receipt) -> list[str]:
         lines = counted(receipt.damaged_lines, "line")
         said.append(tr("The receipt file is damaged: {lines} in it cannot be read.", lines=lines))
     return said
+
+
+def _gone_besides(receipt: Receipt) -> int:
+    before = None if receipt.stored_is_least else receipt.stored_before
+    explained = receipt.removed + receipt.already_gone + receipt.unanswered_in_all
+    return gone_besides(before, receipt.stored_after, explained) if receipt.action in ("forget", "erase") else 0
 
 
 def _checked_words(receipt: Receipt) -> list[str]:

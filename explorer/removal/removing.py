@@ -11,13 +11,13 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError, Unavailable
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting
+from explorer.removal.forgetting import Forgetting, stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
@@ -74,19 +74,21 @@ class Removal:
     async def count(self) -> AsyncGenerator[Preview, None]:
         """As `preview.count`; the whole one is kept as `preview`. A cancelled count leaves none to confirm."""
         self.preview = None
-        async for found in count(self.engine, self.plan, self._zone):
-            if found.is_whole:
-                self._show(found)
-            yield found
+        async with contextlib.aclosing(count(self.engine, self.plan, self._zone)) as counting:
+            async for found in counting:
+                if found.is_whole:
+                    self._show(found)
+                yield found
 
     async def export_first(self, path: Path, *, overwrite: bool = False) -> AsyncGenerator[Export, None]:
         """Write what would go to `path`, read it back and count it; the last step sets `way_back`."""
         preview = self._whole_preview()
-        async for step in export_first(self.engine, preview, path, overwrite=overwrite):
-            if step.done is not None:
-                self.way_back = step.done
-                self._exported = preview
-            yield step
+        async with contextlib.aclosing(export_first(self.engine, preview, path, overwrite=overwrite)) as export:
+            async for step in export:
+                if step.done is not None:
+                    self.way_back = step.done
+                    self._exported = preview
+                yield step
 
     async def run(self, answers: Answers) -> AsyncGenerator[Step, None]:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.
@@ -106,10 +108,12 @@ class Removal:
                 yield Step(Phase.COUNTING, now.total, before.total)
         self._show(now)
         difference = moved(before, now)
-        if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
+        if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
-        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
+        outcome = Outcome(
+            planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
+        )
         with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
             outcome.receipt = writer.path
             try:
@@ -153,21 +157,12 @@ class Removal:
             async for now in counting:
                 yield now
 
-    async def _recount(self) -> Preview:
-        async with contextlib.aclosing(self._counted_again()) as counting:
-            async for now in counting:
-                found = now
-        return found
-
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
-            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
+            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer, patience)) as steps:
                 async for step in steps:
                     yield step
-            # An erase takes what is there, and that took a while.
-            if self.plan.action is Action.ERASE and moved(preview, await self._recount()):
-                raise InvalidRequest("what is stored changed while the texts were written down; count it again")
         removing = self._removing(preview, outcome, writer, patience)
         async with contextlib.aclosing(removing.run()) as steps:
             async for step in steps:
@@ -196,18 +191,44 @@ class Removal:
                 _reconcile(outcome, checking.there)
             _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
-            outcome.stored_after, _ = await stored(self.engine)
+            after, is_least = await stored(self.engine)
+            outcome.stored_after = None if is_least else after
         outcome.waited_s = patience.waited_s
         outcome.remains = await self._told()
         if outcome.remains:
             writer.note("remains", words=outcome.remains)
 
     async def _keep_texts(
-        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
+        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
     ) -> AsyncGenerator[Step, None]:
+        """Raises the engine's errors: nothing was removed yet."""
+
+        def step(waiting: str) -> Step:
+            return Step(Phase.REMOVING, 0, outcome.planned, waiting, outcome)
+
         for req in by_reach(preview, preview.ids):
-            yield Step(Phase.REMOVING, 0, outcome.planned, tr("writing down what the items say"), outcome)
-            for hit in await self.engine.get(req):
+            hits = None
+            while hits is None:
+                yield step(tr("writing down what the items say"))
+                if self._control.is_paused:
+                    yield step(tr("paused"))
+                    await self._control.resumed()
+                if self._control.is_stopped:
+                    outcome.stopped = stopped_by_hand()
+                    return
+                asked_at = patience.clock()
+                try:
+                    hits = await self.engine.get(req)
+                except Unavailable as error:
+                    delay = patience.delay_s(error, asked_at)
+                    if delay is None:
+                        raise
+                    writer.note("waited", seconds=delay, why=error.text)
+                    async with contextlib.aclosing(patience.wait(delay)) as waiting:
+                        async for _ in waiting:
+                            yield step(error.text)
+            patience.progressed()
+            for hit in hits:
                 writer.note("text", id=hit.id, text=hit.text)
 
     async def _told(self) -> list[str]:
@@ -221,9 +242,8 @@ class Removal:
     ) -> Forgetting | Erasing:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, self._recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""

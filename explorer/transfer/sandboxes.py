@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.contract.query import MAX_GET_IDS
@@ -33,20 +34,34 @@ def _root(node: Namespace) -> Namespace:
     return Namespace.ROOT if node.sandbox is None else node.sandbox
 
 
-async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[Namespace, int]]:
-    """The sandboxes in the filter's subtree, with how many of their items it admits; a nested one on its own.
+class Sandboxes(NamedTuple):
+    roots: list[tuple[Namespace, int]]
+    """Each with how many of its items the filter admits; a nested one on its own."""
+    is_all: bool
+    """Whether there can be no others."""
 
-    None for a filter that reads single nodes, and for an engine that does not name its sandboxes. A read of
-    `Reach.subtree` of each, beside the filter's own reach, meets every item once.
+
+async def sandboxes(engine: MemoryEngine, filter: MetaFilter) -> Sandboxes:
+    """The sandboxes in the filter's subtree; none for a filter that reads single nodes.
+
+    A read of `Reach.subtree` of each, beside the filter's own reach, meets every item once.
     """
     reach = filter.reach or Reach.subtree(Namespace.ROOT)
-    if not reach.descendants or not names_sandboxes(engine):
-        return []
+    if not reach.descendants:
+        return Sandboxes([], is_all=True)
+    if not names_sandboxes(engine):
+        return Sandboxes([], is_all=False)
     counts: dict[Namespace, int] = {}
-    for bucket in (await engine.namespaces(filter)).buckets:
+    page = await engine.namespaces(filter)
+    for bucket in page.buckets:
         node = Namespace.parse(bucket.value)
         if node.is_within(reach.at) and not reach.admits(node):
             root = node.sandbox
             assert root is not None
             counts[root] = counts.get(root, 0) + bucket.count
-    return sorted(counts.items())
+    return Sandboxes(sorted(counts.items()), is_all=not page.truncated)
+
+
+async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[Namespace, int]]:
+    """As `sandboxes`, those that are known alone."""
+    return (await sandboxes(engine, filter)).roots

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from explorer import text
 from explorer.i18n import tr
+from explorer.removal.journal import target_left
 from explorer.removal.page import heading, page
-from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import Receipt, ids_left
+from explorer.removal.plan import Action
+from explorer.removal.receipts import Receipt
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.receipt_page import ReceiptPage, printed_words
 from explorer.ui.jobs import Jobs
@@ -69,14 +70,11 @@ class Receipts:
         action = _REMOVALS.get(receipt.action)
         if action is None or not self._is_of_this(receipt):
             return
-        target = receipt.target
-        if action is Action.FORGET or target is None or not target.is_nodes_and_kinds:
-            ids = await asyncio.to_thread(ids_left, path)
-            if not ids:
-                await asyncio.to_thread(self._removals.journal.settle, path)
-                self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
-                return
-            action, target = Action.FORGET, Target.of_ids(ids)
+        target = await asyncio.to_thread(target_left, path)
+        if target is None:
+            await asyncio.to_thread(self._removals.journal.settle, path)
+            self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
+            return
         self._removals.plan(target, action, continues=path)
 
     async def _restore(self, path: Path) -> None:

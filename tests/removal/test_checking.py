@@ -102,6 +102,34 @@ async def test_a_value_that_goes_on_being_counted_is_told(journal: Journal) -> N
     assert check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE).found == 2
 
 
+async def test_a_count_of_a_part_says_nothing(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, truncated=True)
+    outcome = await forgotten(engine, TEAM, journal)
+    assert unclean(outcome) == [(Asked.EXPLORE, None)]
+    check = check_of(outcome, Asked.EXPLORE)
+    assert (check.found, check.error) == (0, "the engine counted only a part of what is there")
+
+
+async def test_a_count_of_a_part_that_still_counts_it_is_told(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, missing=3, truncated=True)
+    check = check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE)
+    assert (check.found, check.error) == (3, None)
+
+
+async def test_what_a_listing_repeats_hides_nothing_of_what_is_counted(journal: Journal) -> None:
+    engine, hit = await one()
+    (stays,) = (each for each in await held(engine) if each.id != hit.id)
+    engine.listing = lambda req: (
+        ListPage(items=[hit])
+        if len(engine) == 2
+        else ListPage(items=[stays], next_cursor=None if req.cursor else "again")
+    )
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, missing=2)
+    assert check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE).found == 1
+
+
 async def test_items_that_came_meanwhile_are_none_of_what_went(journal: Journal) -> None:
     engine, _ = await one()
     new = [learning(f"new {n}", "team:acme") for n in range(2)]
@@ -165,11 +193,20 @@ async def test_an_error_that_no_engine_should_raise_is_never_clean(journal: Jour
     assert check_of(outcome, Asked.RECALL).error == "an error that was not expected: ConnectionResetError"
 
 
-async def test_an_engine_without_recall_has_nothing_to_say_by_it(journal: Journal) -> None:
+async def test_an_engine_without_recall_is_not_said_to_have_been_asked_by_it(journal: Journal) -> None:
     engine, _ = await one()
     engine.fail("recall", Unsupported("no recall"))
     outcome = await forgotten(engine, TEAM, journal)
-    assert (check_of(outcome, Asked.RECALL).questions, outcome.is_clean) == (0, True)
+    assert [check.asked for check in outcome.checks if check.asked is Asked.RECALL] == []
+    assert (len(engine.requests("recall")), outcome.is_clean) == (1, True)
+    assert [line for line in named(outcome.receipt, "checked") if line["asked"] == "recall"] == []
+
+
+async def test_a_recall_that_answered_once_has_to_go_on(journal: Journal) -> None:
+    engine = await filled(learning(f"{SECRET} {n}", "team:acme") for n in range(2))
+    assert isinstance(engine, FakeEngine)
+    engine.fail("recall", Unsupported("no more"), lambda req: len(engine.requests("recall")) == 2)
+    assert unclean(await forgotten(engine, TEAM, journal)) == [(Asked.RECALL, None)]
 
 
 async def test_a_mode_that_is_declared_has_to_answer(journal: Journal) -> None:

@@ -221,6 +221,17 @@ async def test_a_file_that_the_disk_changed_is_no_way_back(
         assert removal.way_back is None
 
 
+async def test_an_export_that_is_left_leaves_nothing_behind(tmp_path: Path, journal: Journal) -> None:
+    removal = await counted(await ten(), journal)
+    (tmp_path / "out").mkdir()
+    async with contextlib.aclosing(removal.export_first(tmp_path / "out" / "out.jsonl")) as export:
+        async for step in export:
+            assert step.written
+            assert list((tmp_path / "out").iterdir())
+            break
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 async def test_where_nothing_may_be_written(tmp_path: Path, journal: Journal) -> None:
     engine = SqliteEngine(tmp_path / "memory.db", embedder=None)
     try:

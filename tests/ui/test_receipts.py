@@ -27,9 +27,9 @@ def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.removal.preview.TEXTS", 12)
 
 
-async def interrupted(it: Opened, action: Action = Action.FORGET) -> Path:
+async def interrupted(it: Opened, action: Action = Action.FORGET, target: Target | None = None) -> Path:
     """The receipt of a removal that got as far as two items, and then no further."""
-    removal = await counted(it.engine, Target.at(ACME), action, it.removals.journal)
+    removal = await counted(it.engine, target or Target.at(ACME), action, it.removals.journal)
     removal.connection = it.window.connection_name
     assert removal.preview is not None
     ids = list(removal.preview.ids)[:2]
@@ -81,6 +81,36 @@ async def test_another_removal_in_the_same_dialog_does_not_settle_what_was_inter
         await it.done()
         await until(lambda: not it.removals.jobs.is_busy)
         assert settled == [], "that one is as interrupted as it was"
+
+
+async def test_an_erase_that_was_answered_has_nothing_left_to_go_on_with(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        removal = await counted(it.engine, Target.at(ACME), Action.ERASE, it.removals.journal)
+        removal.connection = it.window.connection_name
+        with it.removals.journal.begin(removal, "erase") as writer:
+            writer.note("erase_asked", request=removal.plan.target.erasing())
+            writer.note("erased", scopes=1, receipts=[])
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: it.window.error_banner.sentence == "Nothing of it is left to be done.")
+        assert it.removals.dialog is None
+        assert Receipt.read(writer.path).is_finished
+        await receipts.aclose()
+
+
+async def test_of_an_interrupted_whole_tree_only_what_was_planned_is_gone_on_with(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*ITEMS, learning("boxed", "service:mail")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it, target=Target.below(Namespace.ROOT))
+        await it.engine.store(learning("came since"))
+        it.window.journal.continue_wanted.emit(path)
+        assert (await it.counted()).count_label.text() == "4 items"
+        await receipts.aclose()
 
 
 async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(

@@ -15,7 +15,9 @@ from pytestqt.qtbot import QtBot
 from explorer.contract import (
     EngineFailure,
     EngineHealth,
+    ExplorePage,
     Facet,
+    ForgetReport,
     ForgetTarget,
     Hit,
     ItemId,
@@ -30,6 +32,7 @@ from explorer.contract import (
     Unavailable,
     Unsupported,
 )
+from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines import EngineSettings, build_engine
 from explorer.options import Options
 from explorer.removal.outcome import Phase, Step
@@ -960,3 +963,40 @@ async def test_a_receipt_that_cannot_be_printed_there_says_so(qtbot: QtBot, tmp_
         await until(lambda: dialog.banner.sentence.startswith("Printed to"))
         assert (tmp_path / "receipt.pdf").read_bytes().startswith(b"%PDF")
         assert (tmp_path / "receipt.pdf").read_bytes().rstrip().endswith(b"%%EOF")
+
+
+@pytest.mark.parametrize(
+    ("action", "fate"),
+    [
+        (Action.ERASE, "the erase takes them, and nothing here counts them."),
+        (Action.FORGET, "what is in one is not found, and stays."),
+    ],
+)
+async def test_sandboxes_that_are_not_listed_are_said_to_go_or_to_stay(
+    qtbot: QtBot, tmp_path: Path, until: Until, action: Action, fate: str
+) -> None:
+    class Many(FakeEngine):
+        async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
+            page = await super().namespaces(filter, scan_limit)
+            return page.model_copy(update={"truncated": True})
+
+    async with opened(qtbot, tmp_path, until, Many(), [learning("x", "team:acme")]) as it:
+        dialog = await it.planned(Target.below(Namespace.ROOT), action)
+        told = [one for one in said(dialog) if "does not list all of its sandboxes" in one]
+        assert told == [f"This engine does not list all of its sandboxes: {fate}"]
+
+
+async def test_more_that_is_gone_than_was_to_go_is_told(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    class Careless(FakeEngine):
+        async def forget(self, target: ForgetTarget) -> ForgetReport:
+            report = await super().forget(target)
+            self._drop(list(self._held)[:1])
+            return report
+
+    items = [learning(f"beside {n}", "user:ann") for n in range(3)]
+    async with opened(qtbot, tmp_path, until, Careless(), [*items, learning("x", "team:acme")]) as it:
+        await it.planned(Target.at(Namespace.parse("team:acme")))
+        await it.done()
+        assert it.window.error_banner.sentence == (
+            "1 of 1 item forgotten. 1 more item is gone than this removed: by another program, or by the engine."
+        )

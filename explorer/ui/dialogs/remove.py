@@ -384,8 +384,7 @@ class RemoveDialog(QDialog):
         if removal is None or removal.preview is None:
             return []
         about, health = self._where.engine.descriptor(), self._where.health
-        knows = removal.plan.knows_sandboxes
-        return [one.words for one in remaining(about, removal.preview, health, knows_sandboxes=knows)]
+        return [one.words for one in remaining(about, removal.plan, removal.preview, health)]
 
     def _show_count(self, preview: Preview, aside: str, at: str = "") -> None:
         self.count_label.say(text.counted(preview.total, "item"))
