@@ -42,9 +42,8 @@ class Receipts:
 
     def _show(self, read: tuple[Receipt, str]) -> None:
         receipt, html = read
-        dialog = ReceiptPage(heading(receipt), html, receipt.path, self.window)
+        dialog = ReceiptPage(heading(receipt), html, receipt.path, self._removals.memory_path, self.window)
         dialog.folder_wanted.connect(self._removals.show_folder)
-        dialog.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
         dialog.finished.connect(partial(self._leave, dialog))
         dialog.show()
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QUrl
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ForgetTarget, Namespace, dump_item
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt
-from explorer.ui.dialogs.receipt_page import ReceiptPage
+from explorer.transfer import FileError
+from explorer.ui.dialogs.receipt_page import ReceiptPage, print_page
 from explorer.ui.receipts import Receipts
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
@@ -134,4 +136,63 @@ async def test_an_export_is_stored_back_from_the_journal(qtbot: QtBot, tmp_path:
         assert await it.stored() == 5
         it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
         await until(lambda: it.window.error_banner.sentence == "0 items restored, 5 held already.")
+        await receipts.aclose()
+
+
+async def test_a_printed_page_never_takes_the_place_of_the_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    memory = tmp_path / "memory.db"
+    memory.write_bytes(b"all that is remembered")
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        it.removals.memory_path = str(memory)
+        await it.planned(Target.at(ACME))
+        dialog = await it.done()
+        dialog.receipt.print_button.click()
+        await choose_file(until, memory)
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "is the memory itself" in dialog.banner.sentence
+
+        assert dialog.outcome is not None
+        it.window.journal.open_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: page() is not None)
+        shown = page()
+        assert shown is not None
+        shown.print_button.click()
+        await choose_file(until, memory)
+        await until(lambda: bool(shown.banner.sentence))
+        assert "is the memory itself" in shown.banner.sentence
+        shown.close()
+        await receipts.aclose()
+    assert memory.read_bytes() == b"all that is remembered"
+
+
+async def test_a_printed_page_is_said_to_be_where_it_is_and_only_then(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        it.window.journal.open_wanted.emit(await interrupted(it))
+        await until(lambda: page() is not None)
+        shown = page()
+        assert shown is not None
+        printed: list[Path] = []
+        shown.printed.connect(printed.append)
+        (tmp_path / "folder.pdf").mkdir()
+        with pytest.raises(FileError, match="cannot write"):
+            print_page("<p>a page</p>", tmp_path / "folder.pdf")
+        shown.print_button.click()
+        await choose_file(until, tmp_path / "nowhere" / "page.pdf")
+        await until(lambda: bool(shown.banner.sentence))
+        assert "cannot write" in shown.banner.sentence.lower()
+        assert printed == []
+
+        shown.print_button.click()
+        await choose_file(until, tmp_path / "page.pdf")
+        await until(lambda: printed == [tmp_path / "page.pdf"])
+        assert shown.banner.sentence == "Printed to page.pdf."
+        assert {one.name for one in tmp_path.iterdir()} == {"receipts", "folder.pdf", "page.pdf"}
+        next(one for one in shown.banner.findChildren(QPushButton) if one.text() == "Open folder").click()
+        assert it.opened_urls == [QUrl.fromLocalFile(str(tmp_path))]
+        shown.close()
+        await until(lambda: not receipts.jobs.is_busy)
         await receipts.aclose()

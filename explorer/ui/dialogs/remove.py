@@ -46,7 +46,7 @@ from explorer.removal.way_back import Export
 from explorer.ui import icons, news
 from explorer.ui.banner import UNLIMITED, Banner
 from explorer.ui.busy import BusyLine
-from explorer.ui.dialogs.receipt_page import choose_target, print_page
+from explorer.ui.dialogs.receipt_page import choose_target, print_page, show_printed
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
 from explorer.ui.dialogs.remove_parts.numbers import Numbers
@@ -567,10 +567,12 @@ class RemoveDialog(QDialog):
 
     async def _print(self, receipt: Path) -> None:
         name = f"{receipt.stem}.pdf"
-        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)")
+        title, memory = tr("Print the receipt to a PDF file"), self._where.memory_path
+        path = await choose_target(self, title, name, "PDF (*.pdf)", memory)
         if path is not None:
             read = await asyncio.to_thread(Receipt.read, receipt)
-            print_page(await asyncio.to_thread(page, read, self._where.zone), path)
+            await asyncio.to_thread(print_page, await asyncio.to_thread(page, read, self._where.zone), path)
+            show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
             self.printed.emit(path)
 
     # Ends
