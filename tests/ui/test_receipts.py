@@ -179,7 +179,7 @@ async def test_a_printed_page_is_said_to_be_where_it_is_and_only_then(
         shown.printed.connect(printed.append)
         (tmp_path / "folder.pdf").mkdir()
         with pytest.raises(FileError, match="cannot write"):
-            print_page("<p>a page</p>", tmp_path / "folder.pdf")
+            await print_page("<p>a page</p>", tmp_path / "folder.pdf")
         shown.print_button.click()
         await choose_file(until, tmp_path / "nowhere" / "page.pdf")
         await until(lambda: bool(shown.banner.sentence))

@@ -81,7 +81,7 @@ class ReceiptPage(QDialog):
         name = f"{self._receipt.stem}.pdf"
         path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path)
         if path is not None:
-            await asyncio.to_thread(print_page, self._html, path)
+            await print_page(self._html, path)
             show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
             self.printed.emit(path)
 
@@ -112,16 +112,20 @@ class _Printing(QThread):
         self.data = bytes(buffer.data().data())
 
 
-def print_page(html: str, path: Path) -> None:
+async def print_page(html: str, path: Path) -> None:
     """Write a page as a PDF file, in A4, that takes the place of what is there once it is whole.
 
-    For a worker thread: a long page takes seconds. Raises FileError, with what was there kept.
+    Raises FileError, with what was there kept.
     """
     printing = _Printing(html, path.stem)
     printing.start()
-    printing.wait()
-    if not (data := printing.data):
+    await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
+    if not printing.data:
         raise FileError(f"cannot write {path}: nothing was printed")
+    await asyncio.to_thread(_put, printing.data, path)
+
+
+def _put(data: bytes, path: Path) -> None:
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:50]}-", suffix=".tmp", dir=path.parent)

@@ -571,7 +571,7 @@ class RemoveDialog(QDialog):
         path = await choose_target(self, title, name, "PDF (*.pdf)", memory)
         if path is not None:
             read = await asyncio.to_thread(Receipt.read, receipt)
-            await asyncio.to_thread(print_page, await asyncio.to_thread(page, read, self._where.zone), path)
+            await print_page(await asyncio.to_thread(page, read, self._where.zone), path)
             show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
             self.printed.emit(path)
 
