@@ -10,6 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
 
 from explorer import text
 from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
@@ -66,15 +67,18 @@ class Moves:
     def leave(self, memory_path: str | None, connection: str = "") -> None:
         """Another engine is open, on the file of this path and by the saved connection of that name."""
         self.memory_path, self.key = memory_path, connection
-        self.jobs.cancel("plan")
-        self.jobs.cancel("selected")
-        if self.dialog is not None and not self.dialog.is_running:
-            self.dialog.close()
+        for lane in ("plan", "selected", "continue"):
+            self.jobs.cancel(lane)
+        if self.dialog is not None:
+            self.dialog.leave()
 
     async def aclose(self) -> None:
+        dialog = self.dialog
+        if dialog is not None:
+            dialog.leave()
         await self.jobs.aclose()
-        if self.dialog is not None:
-            await self.dialog.aclose()
+        if dialog is not None and isValid(dialog):
+            await dialog.aclose()
         await self._close_opened()
 
     def plan(self, target: Target, again: tuple[Path, Interrupted] | None = None) -> None:
@@ -159,7 +163,7 @@ class Moves:
                     tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
                 )
 
-    def _settle(self, path: Path, outcome: MoveOutcome | None) -> None:
+    def _settle(self, path: Path, outcome: MoveOutcome | None, _: bool) -> None:
         """Another receipt goes on where the one at `path` was interrupted."""
         if outcome is not None and outcome.receipt is not None:
             settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
@@ -213,11 +217,16 @@ class Moves:
         if self._job is not None:
             self.window.job_list.step(self._job, said, part)
 
-    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None) -> None:
+    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None, is_midway: bool) -> None:
         job, self._job = self._job, None
         if outcome is None:
+            state = State.CANCELLED if is_midway else State.FAILED
+            middle = tr("It was left in the middle; the journal has what went.")
             if job is not None:
-                self.window.job_list.end(job, State.FAILED, tr("Nothing was moved or copied."))
+                self.window.job_list.end(job, state, middle if is_midway else tr("Nothing was moved or copied."))
+            self.window.journal.refresh()
+            if is_midway and self.window.engine is engine:
+                self.window.refresh()
             return
         said = " ".join(filter(None, (text.full_stop(words.outcome_title(outcome)), words.doubt(outcome))))
         if job is not None:

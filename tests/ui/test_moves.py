@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from explorer.contract import (
     EngineFailure,
@@ -26,7 +28,7 @@ from explorer.contract import (
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.removal.journal import Journal
-from explorer.removal.moving import Move, Way
+from explorer.removal.moving import Move, MoveStep, Way
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
 from explorer.ui.dialogs.move import COPY, MOVE, From, MoveDialog, Opened
@@ -266,6 +268,63 @@ async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: P
         await until(lambda: dialog.move_of is not None)
         assert not dialog.banner.sentence
         dialog.close()
+
+
+class Held(Move):
+    """Begins, and then waits for good, or fails."""
+
+    fault: Exception | None = None
+
+    async def run(self) -> AsyncGenerator[MoveStep, None]:
+        yield MoveStep(0, 2)
+        if self.fault is not None:
+            raise self.fault
+        await asyncio.Event().wait()
+
+
+async def running_move(qtbot: QtBot, program: Program, until: Until) -> MoveDialog:
+    program.window.move_wanted.emit(Target.below(node("team:a")))
+    dialog = await opened(program, until)
+    type_node(qtbot, dialog, "user:u")
+    await until(lambda: dialog.move_of is not None)
+    press(qtbot, dialog.move_button)
+    return dialog
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+async def test_a_move_that_runs_ends_with_its_memory(
+    is_hidden: bool, qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.dialogs.move.Move", Held)
+    async with running(qtbot, tmp_path, until) as program:
+        dialog = await running_move(qtbot, program, until)
+        await until(lambda: dialog.has_begun)
+        if is_hidden:
+            press(qtbot, dialog.running.hide_button)
+        program.moves.leave(None)
+        await until(lambda: program.moves.dialog is None and not program.moves.jobs.is_busy)
+        await until(lambda: not isValid(dialog))
+        (job,) = [job for job in program.window.job_list.jobs if job.title.startswith("Move")]
+        assert job.state is State.CANCELLED
+        assert job.words == "It was left in the middle; the journal has what went."
+
+
+async def test_a_fault_in_the_middle_of_a_move_is_not_said_to_be_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.dialogs.move.Move", Held)
+    monkeypatch.setattr(Held, "fault", ZeroDivisionError())
+    async with running(qtbot, tmp_path, until) as program:
+        dialog = await running_move(qtbot, program, until)
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "left in the middle" in dialog.counted_label.text()
+        assert not dialog.move_button.isEnabled()
+        (job,) = [job for job in program.window.job_list.jobs if job.title.startswith("Move")]
+        assert job.words == "It was left in the middle; the journal has what went."
+        press(qtbot, dialog.count_button)
+        await until(lambda: dialog.move_of is not None)
+        assert dialog.move_button.isEnabled()
+        await until(lambda: program.window.is_idle)
 
 
 # The dialog alone, over engines that fail

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from explorer.contract import (
     EngineFailure,
@@ -598,6 +599,20 @@ async def test_what_runs_ends_with_its_memory(qtbot: QtBot, tmp_path: Path, unti
         await until(lambda: it.removals.dialog is None and not it.window.job_list.running)
         assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
         await until(lambda: not it.removals.jobs.is_busy)
+
+
+async def test_what_runs_in_the_background_ends_with_its_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+        gate = engine.hold("forget")
+        dialog.confirm.remove_button.click()
+        await until(lambda: gate.waiting == 1)
+        dialog.running.hide_button.click()
+        it.removals.leave(None)
+        await until(lambda: it.removals.dialog is None and not it.window.job_list.running)
+        await until(lambda: not isValid(dialog))
 
 
 # The way back

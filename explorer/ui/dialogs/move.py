@@ -97,7 +97,8 @@ class MoveDialog(QDialog):
     folder_wanted = Signal(object)  # a Path of a file in it
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
-    run_ended = Signal(object)  # a MoveOutcome; None where nothing was begun
+    run_ended = Signal(object, bool)
+    # a MoveOutcome and True; or None, and whether it was left midway: else nothing was begun
 
     def __init__(self, source: From, target: Target, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -109,6 +110,8 @@ class MoveDialog(QDialog):
         self._taken: set[Namespace] = set()
         self._move: Move | None = None
         self._running: Move | None = None
+        self.has_begun = False
+        """Whether anything may have been written or taken away by the last run."""
         self._shown_s = 0.0
         self.outcome: MoveOutcome | None = None
         """Of the last run."""
@@ -456,7 +459,7 @@ class MoveDialog(QDialog):
         move = self._move
         if move is None or self._running is not None or move.refusal() is not None:
             return
-        self._running = move
+        self._running, self.has_begun = move, False
         self.banner.clear()
         self.choice.hide()
         self.form.setEnabled(False)
@@ -474,7 +477,7 @@ class MoveDialog(QDialog):
         outcome: MoveOutcome | None = None
         async with contextlib.aclosing(move.run()) as steps:
             async for step in steps:
-                outcome, self._step = step.outcome, step
+                outcome, self._step, self.has_begun = step.outcome, step, True
                 self._show_running()
                 await asyncio.sleep(0)
         return outcome
@@ -492,7 +495,7 @@ class MoveDialog(QDialog):
         self._end_run()
         if outcome is not None and move is not None:
             self._show_outcome(outcome, move)
-        self.run_ended.emit(outcome)
+        self.run_ended.emit(outcome, self.has_begun)
 
     def _end_run(self) -> None:
         self._running = None
@@ -546,9 +549,8 @@ class MoveDialog(QDialog):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         said, details = news.sentence(error), news.details(error)
-        if lane == "run":  # before anything was begun
-            self._end_run()
-            self.run_ended.emit(None)
+        if lane == "run":
+            self._on_run_left()
             self.banner.show_error(said, details)
         elif lane == "count":
             self._end_count(tr("not counted to the end"))
@@ -563,9 +565,20 @@ class MoveDialog(QDialog):
             self.busy_line.set_busy(False)
             self.banner.show_error(said, details)
 
+    def _on_run_left(self) -> None:
+        """It did not come to its end: nothing was begun; or some may have gone, and nobody has asked which."""
+        self._end_run()
+        self.run_ended.emit(None, self.has_begun)
+        if self.has_begun:
+            self._move = None
+            self.move_button.setEnabled(False)
+            self._end_count(tr("before it was left in the middle; the journal has what went"))
+
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
         if lane == "count" and isinstance(error, Stopped):
             self._end_count(tr("so far: counting was cancelled"))
+        elif lane == "run" and isinstance(error, asyncio.CancelledError) and self.is_running:
+            self._on_run_left()
 
     def reject(self) -> None:
         if not self.is_running:  # Esc by accident must not hide what is being moved
@@ -596,6 +609,15 @@ class MoveDialog(QDialog):
 
     def _announce(self, said: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+
+    def leave(self) -> None:
+        """Go: what it is about is no longer open."""
+        self.jobs.cancel()
+        if self._running is not None:
+            self._running = None
+            self._tick.stop()
+            self.run_ended.emit(None, self.has_begun)
+        self.done(QDialog.DialogCode.Rejected)  # which is told of one that is hidden as well
 
     async def aclose(self) -> None:
         """End what it asks for; a move that runs is left, with a receipt that is true so far."""

@@ -674,7 +674,7 @@ class RemoveDialog(QDialog):
         if self._is_running:
             self._is_running = False
             self.run_ended.emit(None, self._planned)
-        self.close()
+        self.done(QDialog.DialogCode.Rejected)  # which is told of one that is hidden as well
 
     async def aclose(self) -> None:
         """End what it asks for; a removal that runs is left, with a receipt that is true so far."""
