@@ -59,7 +59,7 @@ class Moves:
         self._job: Job | None = None
         self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
         self.jobs = Jobs(window)
-        window.move_wanted.connect(self.plan)
+        window.move_wanted.connect(self._on_window_move_wanted)
         window.journal.continue_wanted.connect(self.go_on)
         window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
@@ -198,6 +198,10 @@ class Moves:
             with contextlib.suppress(TinyMemoryError):
                 await engine.aclose()
 
+    def _on_window_move_wanted(self, target: Target) -> None:
+        self.jobs.cancel("selected")  # what comes late must not stand in the place of what is looked at by then
+        self.plan(target)
+
     def _on_window_move_selected_wanted(self) -> None:
         plan_selected(self.window, self.jobs, self.plan)
 
@@ -220,9 +224,9 @@ class Moves:
     def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None, is_midway: bool) -> None:
         job, self._job = self._job, None
         if outcome is None:
-            state = State.CANCELLED if is_midway else State.FAILED
             middle = tr("It was left in the middle; the journal has what went.")
             if job is not None:
+                state = State.CANCELLED if job.is_stopped else State.FAILED
                 self.window.job_list.end(job, state, middle if is_midway else tr("Nothing was moved or copied."))
             self.window.journal.refresh()
             if is_midway and self.window.engine is engine:

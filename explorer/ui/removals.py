@@ -43,11 +43,10 @@ class Removals:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.dialog: RemoveDialog | None = None
         """What is planned, runs or ran, until it is closed."""
-        self._continues: Path | None = None
         self._job: Job | None = None
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
-        window.removal_wanted.connect(self.plan)
+        window.removal_wanted.connect(self._on_window_removal_wanted)
         window.forget_selected_wanted.connect(self._on_window_forget_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
 
@@ -69,7 +68,7 @@ class Removals:
     def plan(self, target: Target, action: Action, continues: Path | None = None) -> None:
         """Open the dialog on a target; it counts at once. `continues`: the receipt of what was interrupted."""
         engine = self.window.engine
-        if engine is None:
+        if engine is None or self._is_refused():
             return
         if (old := self.dialog) is not None:
             if old.is_running:
@@ -94,8 +93,19 @@ class Removals:
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
         dialog.finished.connect(lambda _: self._on_dialog_finished(dialog))
-        self.dialog, self._continues = dialog, continues
+        dialog.continues = continues
+        self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
+
+    def _is_refused(self) -> bool:
+        """Whether nothing here can change, which is said: it may have been locked since that was asked for."""
+        if self.window.is_read_only:
+            self.window.show_error(text.full_stop(tr("Opened read-only")))
+        return self.window.is_read_only
+
+    def _on_window_removal_wanted(self, target: Target, action: Action) -> None:
+        self.jobs.cancel("selected")  # what comes late must not stand in the place of what is looked at by then
+        self.plan(target, action)
 
     def _on_window_forget_selected_wanted(self) -> None:
         plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
@@ -117,7 +127,7 @@ class Removals:
     def restore(self, path: Path) -> None:
         """Store an export back into the open memory."""
         engine = self.window.engine
-        if engine is not None:
+        if engine is not None and not self._is_refused():
             lane = f"restore {next(self._lanes)}"
             self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
 
@@ -175,10 +185,10 @@ class Removals:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, " ".join(filter(None, (text.full_stop(said), doubt))))
-        if self._continues is not None and outcome.receipt is not None:
-            settle = asyncio.to_thread(self.journal.settle, self._continues, outcome.receipt)
+        if dialog.continues is not None and outcome.receipt is not None:
+            settle = asyncio.to_thread(self.journal.settle, dialog.continues, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: None)
-            self._continues = None
+            dialog.continues = None
         if self.window.engine is not engine:
             return
         left = set(outcome.left)

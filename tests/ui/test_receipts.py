@@ -67,6 +67,24 @@ async def test_what_was_interrupted_is_counted_and_confirmed_again(qtbot: QtBot,
         await receipts.aclose()
 
 
+async def test_another_removal_in_the_same_dialog_does_not_settle_what_was_interrupted(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*ITEMS, learning("boxed", "team:acme/service:nightly")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        interrupted = it.removals.journal.folder / "interrupted.jsonl"
+        it.removals.plan(Target.below(ACME), Action.FORGET, continues=interrupted)
+        dialog = await it.counted()
+        settled: list[Path] = []
+        it.removals.journal.settle = lambda path, by: settled.append(path)  # type: ignore[assignment,misc]
+        apart = next(b for b in dialog.plan_column.findChildren(QPushButton) if b.text() == "Plan it separately")
+        apart.click()
+        await until(lambda: dialog.removal is not None and dialog.count_label.text() == "1 item")
+        await it.done()
+        await until(lambda: not it.removals.jobs.is_busy)
+        assert settled == [], "that one is as interrupted as it was"
+
+
 async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -189,7 +207,7 @@ async def test_a_printed_page_is_said_to_be_where_it_is_and_only_then(
         shown.print_button.click()
         await choose_file(until, tmp_path / "page.pdf")
         await until(lambda: printed == [tmp_path / "page.pdf"])
-        assert shown.banner.sentence == "Printed to page.pdf."
+        assert shown.banner.sentence == f"Printed to \u2068{tmp_path / 'page.pdf'}\u2069."
         assert {one.name for one in tmp_path.iterdir()} == {"receipts", "folder.pdf", "page.pdf"}
         next(one for one in shown.banner.findChildren(QPushButton) if one.text() == "Open folder").click()
         assert it.opened_urls == [QUrl.fromLocalFile(str(tmp_path))]

@@ -44,6 +44,7 @@ from explorer.ui.dialogs.remove_parts.running import RunningPart
 from explorer.ui.dialogs.remove_parts.words import reads_below
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_label
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -211,6 +212,7 @@ class MoveDialog(QDialog):
         self.done_button = QPushButton(tr("Done"))
         self.done_button.setObjectName("moveDoneButton")
         self.done_button.setProperty("kind", "primary")
+        take_first_click_only(self.move_button, self.again_button, self.done_button)
         after = QWidget()
         column = QVBoxLayout(after)
         column.setContentsMargins(0, 0, 0, 0)
@@ -235,6 +237,7 @@ class MoveDialog(QDialog):
         self._step = MoveStep(0, 0)
         self.choice.chosen.connect(self._on_choice_chosen)
         self.form.place_changed.connect(self._on_form_place_changed)
+        self.form.typed.connect(self._drop_count)
         self.form.changed.connect(self._count)
         self.count_button.clicked.connect(self._on_count_button_clicked)
         self.numbers.sample_opened.connect(self.item_opened)
@@ -354,12 +357,16 @@ class MoveDialog(QDialog):
 
     # Counting
 
-    def _count(self) -> None:
-        """Read what would go, if it is said where to."""
+    def _drop_count(self) -> None:
+        """Nothing goes to the node that stood there before: the button may be pressed without leaving the field."""
         self._move = None
         self.jobs.cancel("count")
-        self.banner.clear()
         self.move_button.setEnabled(False)
+
+    def _count(self) -> None:
+        """Read what would go, if it is said where to."""
+        self._drop_count()
+        self.banner.clear()
         self.move_button.setText(tr(self.choice.choice))
         self.plan_column.show_sections([])
         self.numbers.setEnabled(True)
@@ -551,6 +558,8 @@ class MoveDialog(QDialog):
         said, details = news.sentence(error), news.details(error)
         if lane == "run":
             self._on_run_left()
+            if self.has_begun:
+                self._count()  # what is left is another number
             self.banner.show_error(said, details)
         elif lane == "count":
             self._end_count(tr("not counted to the end"))
@@ -570,8 +579,7 @@ class MoveDialog(QDialog):
         self._end_run()
         self.run_ended.emit(None, self.has_begun)
         if self.has_begun:
-            self._move = None
-            self.move_button.setEnabled(False)
+            self._drop_count()
             self._end_count(tr("before it was left in the middle; the journal has what went"))
 
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:

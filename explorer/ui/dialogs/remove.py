@@ -122,6 +122,8 @@ class RemoveDialog(QDialog):
         self._began_at = datetime.now(UTC)
         self.outcome: Outcome | None = None
         """Of the last run."""
+        self.continues: Path | None = None
+        """The receipt of what was interrupted, which this goes on with; no longer once it is about something else."""
         self.jobs = Jobs(self)
 
         self._mark = icons.IconLabel("erase", "danger")
@@ -268,6 +270,8 @@ class RemoveDialog(QDialog):
         refused = words.why_not_erase(self._where.engine, target)
         if refused and action is Action.ERASE:
             action = Action.FORGET
+        if (target, action) != (self._target, self._action):
+            self.continues = None
         self._target, self._action = target, action
         self._beside = words.beside(target, self._where.nodes)
         self.outcome = None
@@ -506,6 +510,7 @@ class RemoveDialog(QDialog):
         self.running.end()
         self.plan_column.allow_offers(True)
         self._lower.setCurrentIndex(0)
+        self.confirm.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)  # else it is on the red one again
         self.choice.show()
         if self.isHidden():
             self.show()
@@ -517,15 +522,11 @@ class RemoveDialog(QDialog):
         removal.preview, removal.way_back = now, None  # the file holds what is no longer what would go
         self._show_preview(removal, now)
         self.old_count_label.say(before)
-        self.old_count_label.show()
-        what = news.changes(len(difference.new), len(difference.gone))
-        erased = tr("The number has moved: {what}. Nothing was erased.", what=what)
-        forgotten = tr("The number has moved: {what}. Nothing was forgotten.", what=what)
-        self.moved_label.setText(erased if self._action is Action.ERASE else forgotten)
+        self.old_count_label.setVisible(bool(difference))
+        self.moved_label.setText(words.moved(self._action, difference))
         self.moved_label.show()
         self.confirm.way_back.offer(words.can_export(self._where.engine))
         self._ask_for_it(now, has_moved=True)
-        self.confirm.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self._announce(self.moved_label.text())
 
     # Afterwards
