@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from explorer.i18n import tr
 from explorer.removal.journal import Journal
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
-from explorer.removal.receipts import Entry
+from explorer.removal.receipts import Entry, ids_left
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.key import KeyDialog
@@ -104,15 +105,18 @@ class Moves:
 
     def go_on(self, path: Path) -> None:
         """Ask for what is left of the move or copy at `path`, which was interrupted; removals are not meant."""
-        self.jobs.start("continue", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
+        read = asyncio.to_thread(_interrupted, self.journal, path)
+        self.jobs.start("continue", read, partial(self._on_interrupted, path))
 
-    def _on_interrupted(self, path: Path, read: tuple[bool, Interrupted | None]) -> None:
-        is_move, found = read
+    def _on_interrupted(self, path: Path, found: Interrupted | _Left) -> None:
         window, engine = self.window, self.window.engine
-        if not is_move or engine is None:
+        if found is _Left.OTHERS or engine is None:
             return
-        if found is None:
+        if found is _Left.NOTHING:
             window.error_banner.show_note(tr("Nothing of it is left to be moved or copied."), icon="info")
+            window.journal.refresh()
+        elif found is _Left.UNKNOWN:
+            window.show_error(tr("Its receipt does not say enough to go on from it. Plan it anew."))
         elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
             name = text.inline(found.connection)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
@@ -156,16 +160,16 @@ class Moves:
             path, found = again
             key = HERE if found.to_connection == found.connection else found.to_connection
             if dialog.propose(found, key):
-                dialog.run_ended.connect(partial(self._settle, path))
+                dialog.run_ended.connect(partial(self._settle, dialog, path))
             else:
                 name = text.inline(found.to_connection)
                 dialog.banner.show_note(
                     tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
                 )
 
-    def _settle(self, path: Path, outcome: MoveOutcome | None, _: bool) -> None:
-        """Another receipt goes on where the one at `path` was interrupted."""
-        if outcome is not None and outcome.receipt is not None:
+    def _settle(self, dialog: MoveDialog, path: Path, outcome: MoveOutcome | None, _: bool) -> None:
+        """Another receipt goes on where the one at `path` was interrupted, unless it is of something else."""
+        if outcome is not None and outcome.receipt is not None and dialog.is_as_proposed:
             settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: self.window.journal.refresh())
 
@@ -258,7 +262,22 @@ class Moves:
         dialog.deleteLater()
 
 
-def _interrupted(path: Path) -> tuple[bool, Interrupted | None]:
-    """Whether the receipt at `path` tells of a move or a copy, and what is to be asked for again."""
-    is_move = Entry.read(path).action in ("move", "copy")
-    return is_move, read_interrupted(path) if is_move else None
+class _Left(Enum):
+    """What is left of what a receipt tells of, where it cannot be asked for again."""
+
+    OTHERS = auto()
+    """No move or copy."""
+    NOTHING = auto()
+    UNKNOWN = auto()
+
+
+def _interrupted(journal: Journal, path: Path) -> Interrupted | _Left:
+    """What the receipt at `path` has to be asked for again. Where nothing is left, it is ended."""
+    if Entry.read(path).action not in ("move", "copy"):
+        return _Left.OTHERS
+    if (found := read_interrupted(path)) is not None:
+        return found
+    if ids_left(path):
+        return _Left.UNKNOWN
+    journal.settle(path)
+    return _Left.NOTHING

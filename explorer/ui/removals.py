@@ -30,6 +30,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.selected import plan_selected
 
 _NAME_CHARS = 40
+_BAD_LINES_SHOWN = 200
 
 
 class Removals:
@@ -124,14 +125,14 @@ class Removals:
         """Open the folder that a file lies in."""
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
-    def restore(self, path: Path) -> None:
-        """Store an export back into the open memory."""
+    def restore(self, path: Path, continues: Path | None = None) -> None:
+        """Store an export back into the open memory. `continues`: the receipt of a restore that was interrupted."""
         engine = self.window.engine
         if engine is not None and not self._is_refused():
             lane = f"restore {next(self._lanes)}"
-            self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
+            self.jobs.start(lane, self._restore(lane, engine, path, continues), lambda _: None)
 
-    async def _restore(self, lane: str, engine: MemoryEngine, path: Path) -> None:
+    async def _restore(self, lane: str, engine: MemoryEngine, path: Path, continues: Path | None) -> None:
         """Store an export back, as a job, and say what of it was there already."""
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = self.window.job_list.begin(tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane))
@@ -140,8 +141,12 @@ class Removals:
         try:
             async with contextlib.aclosing(restore(engine, path, self.journal, self.window.connection_name)) as steps:
                 async for done in steps:
+                    if continues is not None and done.receipt is not None:
+                        await asyncio.to_thread(self.journal.settle, continues, done.receipt)
+                        continues = None
                     bad += [
-                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600)) for one in done.bad
+                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600))
+                        for one in done.bad[: _BAD_LINES_SHOWN - len(bad)]
                     ]
                     part = done.bytes_done / done.bytes_total if done.bytes_total else None
                     self.window.job_list.step(job, text.counted(done.read, "item"), part)
@@ -154,6 +159,8 @@ class Removals:
         finally:
             if done.new and self.window.engine is engine:
                 self.window.refresh()
+        if done.refused > len(bad):
+            bad.append(text.and_more(done.refused - len(bad)))
         said = _restored(done)
         if done.stopped is not None:
             said = " ".join((text.sentence(done.stopped), said))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ForgetTarget, Namespace, dump_item
+from explorer.contract import ForgetTarget, ItemId, Namespace, dump_item
 from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import Receipt
+from explorer.removal.receipts import Receipt, ids_left
 from explorer.transfer import FileError
 from explorer.ui.dialogs.receipt_page import ReceiptPage, print_page
 from explorer.ui.receipts import Receipts
@@ -111,6 +112,69 @@ async def test_an_interrupted_restore_begins_again(qtbot: QtBot, tmp_path: Path,
         await until(lambda: it.window.error_banner.sentence == "1 item restored, 5 held already.")
         assert await it.stored() == 6
         assert it.removals.journal.unfinished() == []
+        await receipts.aclose()
+
+
+async def test_an_interrupted_restore_is_ended_by_the_one_that_goes_on(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        kept = tmp_path / "kept.jsonl"
+        writer = it.removals.journal.start("restore", it.engine, it.window.connection_name, file={"path": kept})
+        writer.release()
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: bool(it.window.error_banner.sentence))
+        assert not Receipt.read(writer.path).is_finished, "the file is gone, and may come back"
+
+        kept.write_text("no item\n" * 250)
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: Receipt.read(writer.path).is_finished and not it.removals.jobs.is_busy)
+        (new,) = {*it.removals.journal.folder.glob("*-restore*.jsonl")} - {writer.path}
+        assert Receipt.read(writer.path).continued_by == new.name
+        job = it.window.job_list.jobs[0]
+        assert len(job.details.splitlines()) == 201
+        assert job.details.endswith("and 50 more")
+        await receipts.aclose()
+
+
+async def test_what_is_opened_meanwhile_is_not_what_the_interrupted_one_was_about(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it)
+        reading, go_on = Event(), Event()
+
+        def slowly(path: Path) -> list[ItemId]:
+            reading.set()
+            go_on.wait(10)
+            return ids_left(path)
+
+        monkeypatch.setattr("explorer.ui.receipts.ids_left", slowly)
+        it.window.journal.continue_wanted.emit(path)
+        await until(reading.is_set)
+        it.window.show_engine(it.engine, "another.db", is_read_only=False)
+        go_on.set()
+        await until(lambda: not receipts.jobs.is_busy)
+        assert it.removals.dialog is None
+        assert it.window.error_banner.sentence.startswith("That was done in another memory.")
+        await until(lambda: it.window.is_idle)
+        await receipts.aclose()
+
+
+async def test_a_receipt_is_opened_once(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it)
+        for _ in range(2):
+            it.window.journal.open_wanted.emit(path)
+            await until(lambda: page() is not None and not receipts.jobs.is_busy)
+        assert len([one for one in it.window.findChildren(ReceiptPage) if one.isVisible()]) == 1
+        shown = page()
+        assert shown is not None
+        shown.close()
+        await until(lambda: not receipts.jobs.is_busy)
         await receipts.aclose()
 
 

@@ -111,6 +111,9 @@ class MoveDialog(QDialog):
         self._taken: set[Namespace] = set()
         self._move: Move | None = None
         self._running: Move | None = None
+        self._proposed: tuple[str, Way] | None = None
+        self.is_as_proposed = False
+        """Whether the last run was what had been proposed."""
         self.has_begun = False
         """Whether anything may have been written or taken away by the last run."""
         self._shown_s = 0.0
@@ -283,6 +286,7 @@ class MoveDialog(QDialog):
             self.choice.set_choice(wanted)
         self._taken = set(found.sandboxes)
         self._say()
+        self._proposed = key, found.way
         return self.form.propose(key, found.way.to, keeps_tree=found.way.keeps_tree)
 
     def begin(self) -> None:
@@ -467,6 +471,7 @@ class MoveDialog(QDialog):
         if move is None or self._running is not None or move.refusal() is not None:
             return
         self._running, self.has_begun = move, False
+        self.is_as_proposed = (self._place.key, move.way) == self._proposed
         self.banner.clear()
         self.choice.hide()
         self.form.setEnabled(False)

@@ -35,28 +35,23 @@ class _Page(QTextBrowser):
 
 
 class ReceiptPage(QDialog):
-    """The page that lies beside the receipt's file, drawn here; `memory_path` is the file that is open."""
+    """The page that lies beside the receipt's file, drawn here; `memory_path` tells the file that is open."""
 
     folder_wanted = Signal(object)  # a Path of a file in it
     printed = Signal(object)  # the Path of the PDF file
 
-    def __init__(
-        self, title: str, html: str, receipt: Path, memory_path: str | None, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, receipt: Path, memory_path: Callable[[], str | None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("receiptPage")
-        self.setWindowTitle(title)
         self.jobs = Jobs(self)
-        self._html, self._receipt, self._memory_path = html, receipt, memory_path
+        self._html, self._receipt, self._memory_path = "", receipt, memory_path
         self.banner = Banner()
         self.banner.setObjectName("receiptPageBanner")
         self.view = _Page()
         self.view.setObjectName("receiptPageView")
         self.view.setOpenLinks(False)
-        self.view.setAccessibleName(title)
         self.view.document().setDocumentMargin(24)
         self.view.document().setDefaultFont(theme().font("body"))
-        self.view.setHtml(html)
         self.print_button = QPushButton(tr("Print…"))
         self.print_button.setObjectName("printPageButton")
         self.file_button = QPushButton(tr("Show receipt file"))
@@ -76,10 +71,18 @@ class ReceiptPage(QDialog):
         self.print_button.clicked.connect(lambda: self.jobs.start("print", self._print(), lambda _: None))
         self.jobs.failed.connect(lambda _, error: self.banner.show_error(news.sentence(error), news.details(error)))
 
+    def show_page(self, title: str, html: str) -> None:
+        self._html = html
+        self.setWindowTitle(title)
+        self.view.setAccessibleName(title)
+        self.view.setHtml(html)
+
     async def _print(self) -> None:
         self.banner.clear()
         name = f"{self._receipt.stem}.pdf"
-        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path)
+        path = await choose_target(
+            self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path()
+        )
         if path is not None:
             await print_page(self._html, path)
             show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
