@@ -226,6 +226,7 @@ async def interrupted(program: Program, at: str, *, is_all: bool = False) -> Pat
     return path
 
 
+@pytest.mark.limit_s(30)
 async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         window = program.window

@@ -15,6 +15,7 @@ from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ids_left
 from explorer.transfer import FileError
 from explorer.ui.dialogs.receipt_page import ReceiptPage, print_page
+from explorer.ui.dialogs.remove import FORGET
 from explorer.ui.receipts import Receipts
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
@@ -84,6 +85,21 @@ async def test_another_removal_in_the_same_dialog_does_not_settle_what_was_inter
         await it.done()
         await until(lambda: not it.removals.jobs.is_busy)
         assert settled == [], "that one is as interrupted as it was"
+
+
+async def test_an_interrupted_erase_is_not_settled_by_forgetting(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it, Action.ERASE)
+        it.window.journal.continue_wanted.emit(path)
+        dialog = await it.counted()
+        assert dialog.action is Action.ERASE
+        dialog.choice.button(FORGET).click()
+        await until(lambda: dialog.removal is not None and dialog.removal.plan.action is Action.FORGET)
+        await it.done()
+        await until(lambda: not it.removals.jobs.is_busy)
+        assert not Receipt.read(path).is_finished
+        await receipts.aclose()
 
 
 async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
@@ -178,6 +194,7 @@ async def test_a_receipt_is_opened_once(qtbot: QtBot, tmp_path: Path, until: Unt
         await receipts.aclose()
 
 
+@pytest.mark.limit_s(30)
 async def test_a_receipt_is_read_and_printed(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
         receipts = Receipts(it.window, it.removals)
@@ -221,6 +238,7 @@ async def test_an_export_is_stored_back_from_the_journal(qtbot: QtBot, tmp_path:
         await receipts.aclose()
 
 
+@pytest.mark.limit_s(30)
 async def test_a_printed_page_never_takes_the_place_of_the_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     memory = tmp_path / "memory.db"
     memory.write_bytes(b"all that is remembered")
@@ -248,6 +266,7 @@ async def test_a_printed_page_never_takes_the_place_of_the_memory(qtbot: QtBot, 
     assert memory.read_bytes() == b"all that is remembered"
 
 
+@pytest.mark.limit_s(30)
 async def test_a_printed_page_is_said_to_be_where_it_is_and_only_then(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
