@@ -574,3 +574,14 @@ async def test_a_fault_in_the_middle_of_a_move_is_not_called_nothing(
         assert dialog.count_label.text() == "0 items", "counted once more"
         await until(lambda: program.window.is_idle)
         assert {hit.text for hit in program.window.items.model.held_rows().values()} == {"tea", "milk", "elsewhere"}
+
+
+async def test_a_long_node_that_is_not_named_whole_is_seen_to_be_cut(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, f"project:{'p' * 100}/agent:{'q' * 100}one")
+        await until(lambda: dialog.move_of is not None)
+        assert any("project:pppppppppp…qqqqqqqqqqqqqqqone" in said for said in dialog.plan_column.sentences)

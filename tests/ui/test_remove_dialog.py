@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QAction, QMouseEvent
+from PySide6.QtGui import QAccessible, QAction, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -867,6 +867,23 @@ async def test_what_is_locked_meanwhile_is_not_planned_nor_restored(qtbot: QtBot
         assert it.window.error_banner.sentence == "Opened read-only."
         it.removals.restore(tmp_path / "kept.jsonl")
         assert not it.removals.jobs.is_busy
+
+
+async def test_all_that_takes_the_keyboard_has_a_name(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        nameless = nameless_in(dialog)
+        await it.done()
+        assert nameless + nameless_in(dialog) == []
+
+
+def nameless_in(dialog: QWidget) -> list[str]:
+    """What Tab comes to, and a screen reader has no word for."""
+    taken = [
+        one for one in dialog.findChildren(QWidget) if one.isVisible() and one.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
+    spoken = {one: QAccessible.queryAccessibleInterface(one).text(QAccessible.Text.Name) for one in taken}
+    return [one.objectName() or type(one).__name__ for one, name in spoken.items() if not name]
 
 
 async def test_after_a_refusal_the_keyboard_is_not_on_the_red_button(

@@ -208,6 +208,7 @@ class MoveDialog(QDialog):
 
         self.result_column = PlanColumn()
         self.result_column.setObjectName("moveResult")
+        self.result_column.setAccessibleName(tr("What became of it"))
         self.again_button = QPushButton(tr("Go on with the rest…"))
         self.again_button.setObjectName("moveAgainButton")
         self.list_button = QPushButton(tr("Show them there"))

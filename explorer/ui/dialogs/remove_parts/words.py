@@ -178,7 +178,7 @@ def _how_much(plan: Plan, preview: Preview) -> str:
 
 def _shortened(said: str, node: Namespace) -> str:
     """A sentence with the name of a node in it, which a label cannot break, cut in its middle where it is long."""
-    return said.replace(str(node), _short(node))
+    return said.replace(str(node), short(node))
 
 
 def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
@@ -194,7 +194,7 @@ def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[
             rest = len(plan.sandboxes) - _LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
     if target.above:
-        names = text.listed(map(_short, target.above))
+        names = text.listed(map(short, target.above))
         yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
     if beside and not target.above:
         yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
@@ -214,12 +214,12 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
     others = [node for node in nodes if node.segments[:-1] in parents and node.segments not in on_the_way]
     if not reach.descendants:  # those below it come first
         others.sort(key=lambda node: node.segments[:-1] != at.segments)
-    named = [_short(node) for node in [*above, *others]]
+    named = [short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
 
 
-def _short(node: Namespace) -> str:
+def short(node: Namespace) -> str:
     """A node inside a sentence: a label breaks no word, so that a long name is cut in its middle."""
     name = str(node)
     half = _SHORT_NAME_CHARS // 2
