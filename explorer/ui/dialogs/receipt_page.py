@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QThread, QUrl, Signal
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, QThread, QUrl, Signal
 from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
@@ -55,7 +55,7 @@ class ReceiptPage(QDialog):
         self.print_button = QPushButton(tr("Print…"))
         self.print_button.setObjectName("printPageButton")
         self.file_button = QPushButton(tr("Show receipt file"))
-        for button in (self.print_button, self.file_button):
+        for button in (self.print_button, self.file_button, *self.banner.findChildren(QPushButton)):
             button.setAutoDefault(False)
         close = QPushButton(tr("Close"))
         body = QWidget()
@@ -66,6 +66,7 @@ class ReceiptPage(QDialog):
         column.addWidget(self.view, 1)
         put_over_foot(self, body, close, self.print_button, self.file_button)
         resize_to_design(self, *_SIZE)
+        self.view.setFocus(Qt.FocusReason.OtherFocusReason)
         close.clicked.connect(self.accept)
         self.file_button.clicked.connect(lambda: self.folder_wanted.emit(receipt))
         self.print_button.clicked.connect(lambda: self.jobs.start("print", self._print(), lambda _: None))
