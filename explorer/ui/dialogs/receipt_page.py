@@ -125,7 +125,7 @@ async def print_page(html: str, path: Path) -> None:
     printing.start()
     await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
     if not printing.data:
-        raise FileError(f"cannot write {path}: nothing was printed")
+        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=tr("nothing was printed")))
     await asyncio.to_thread(_put, printing.data, path)
 
 
@@ -140,7 +140,7 @@ def _put(data: bytes, path: Path) -> None:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise FileError(f"cannot write {path}: {why(error)}") from error
+        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=why(error))) from error
 
 
 async def choose_target(parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None) -> Path | None:
