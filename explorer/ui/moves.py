@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from shiboken6 import isValid
 
 from explorer import text
 from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
@@ -26,7 +28,7 @@ from explorer.i18n import tr
 from explorer.removal.journal import Journal
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
-from explorer.removal.receipts import Entry
+from explorer.removal.receipts import Entry, ids_left
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.key import KeyDialog
@@ -66,15 +68,18 @@ class Moves:
     def leave(self, memory_path: str | None, connection: str = "") -> None:
         """Another engine is open, on the file of this path and by the saved connection of that name."""
         self.memory_path, self.key = memory_path, connection
-        self.jobs.cancel("plan")
-        self.jobs.cancel("selected")
-        if self.dialog is not None and not self.dialog.is_running:
-            self.dialog.close()
+        for lane in ("plan", "selected", "continue"):
+            self.jobs.cancel(lane)
+        if self.dialog is not None:
+            self.dialog.leave()
 
     async def aclose(self) -> None:
+        dialog = self.dialog
+        if dialog is not None:
+            dialog.leave()
         await self.jobs.aclose()
-        if self.dialog is not None:
-            await self.dialog.aclose()
+        if dialog is not None and isValid(dialog):
+            await dialog.aclose()
         await self._close_opened()
 
     def plan(self, target: Target, again: tuple[Path, Interrupted] | None = None) -> None:
@@ -100,15 +105,18 @@ class Moves:
 
     def go_on(self, path: Path) -> None:
         """Ask for what is left of the move or copy at `path`, which was interrupted; removals are not meant."""
-        self.jobs.start("continue", asyncio.to_thread(_interrupted, path), partial(self._on_interrupted, path))
+        read = asyncio.to_thread(_interrupted, self.journal, path)
+        self.jobs.start("continue", read, partial(self._on_interrupted, path))
 
-    def _on_interrupted(self, path: Path, read: tuple[bool, Interrupted | None]) -> None:
-        is_move, found = read
+    def _on_interrupted(self, path: Path, found: Interrupted | _Left) -> None:
         window, engine = self.window, self.window.engine
-        if not is_move or engine is None:
+        if found is _Left.OTHERS or engine is None:
             return
-        if found is None:
+        if found is _Left.NOTHING:
             window.error_banner.show_note(tr("Nothing of it is left to be moved or copied."), icon="info")
+            window.journal.refresh()
+        elif found is _Left.UNKNOWN:
+            window.show_error(tr("Its receipt does not say enough to go on from it. Plan it anew."))
         elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
             name = text.inline(found.connection)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
@@ -145,7 +153,6 @@ class Moves:
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
-        dialog.run_left.connect(partial(self._on_dialog_run_left, engine))
         dialog.finished.connect(partial(self._on_dialog_finished, dialog))
         self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
@@ -153,16 +160,16 @@ class Moves:
             path, found = again
             key = HERE if found.to_connection == found.connection else found.to_connection
             if dialog.propose(found, key):
-                dialog.run_ended.connect(partial(self._settle, path))
+                dialog.run_ended.connect(partial(self._settle, dialog, path))
             else:
                 name = text.inline(found.to_connection)
                 dialog.banner.show_note(
                     tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
                 )
 
-    def _settle(self, path: Path, outcome: MoveOutcome | None) -> None:
-        """Another receipt goes on where the one at `path` was interrupted."""
-        if outcome is not None and outcome.receipt is not None:
+    def _settle(self, dialog: MoveDialog, path: Path, outcome: MoveOutcome | None, _: bool) -> None:
+        """Another receipt goes on where the one at `path` was interrupted, unless it is of something else."""
+        if outcome is not None and outcome.receipt is not None and dialog.is_as_proposed:
             settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: self.window.journal.refresh())
 
@@ -218,11 +225,16 @@ class Moves:
         if self._job is not None:
             self.window.job_list.step(self._job, said, part)
 
-    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None) -> None:
+    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None, is_midway: bool) -> None:
         job, self._job = self._job, None
         if outcome is None:
+            middle = tr("It was left in the middle; the journal has what went.")
             if job is not None:
-                self.window.job_list.end(job, State.FAILED, tr("Nothing was moved or copied."))
+                state = State.CANCELLED if job.is_stopped else State.FAILED
+                self.window.job_list.end(job, state, middle if is_midway else tr("Nothing was moved or copied."))
+            self.window.journal.refresh()
+            if is_midway and self.window.engine is engine:
+                self.window.refresh()
             return
         said = " ".join(filter(None, (text.full_stop(words.outcome_title(outcome)), words.doubt(outcome))))
         if job is not None:
@@ -237,15 +249,6 @@ class Moves:
         else:
             self.window.show_error(said)
 
-    def _on_dialog_run_left(self, engine: MemoryEngine) -> None:
-        job, self._job = self._job, None
-        if job is not None:
-            said = tr("It was left in the middle; the journal has what went.")
-            self.window.job_list.end(job, State.FAILED, said)
-        self.window.journal.refresh()
-        if self.window.engine is engine:
-            self.window.refresh()
-
     def _on_dialog_finished(self, dialog: MoveDialog, code: int = 0) -> None:
         if self.dialog is dialog:
             self.dialog = None
@@ -259,7 +262,22 @@ class Moves:
         dialog.deleteLater()
 
 
-def _interrupted(path: Path) -> tuple[bool, Interrupted | None]:
-    """Whether the receipt at `path` tells of a move or a copy, and what is to be asked for again."""
-    is_move = Entry.read(path).action in ("move", "copy")
-    return is_move, read_interrupted(path) if is_move else None
+class _Left(Enum):
+    """What is left of what a receipt tells of, where it cannot be asked for again."""
+
+    OTHERS = auto()
+    """No move or copy."""
+    NOTHING = auto()
+    UNKNOWN = auto()
+
+
+def _interrupted(journal: Journal, path: Path) -> Interrupted | _Left:
+    """What the receipt at `path` has to be asked for again. Where nothing is left, it is ended."""
+    if Entry.read(path).action not in ("move", "copy"):
+        return _Left.OTHERS
+    if (found := read_interrupted(path)) is not None:
+        return found
+    if ids_left(path):
+        return _Left.UNKNOWN
+    journal.settle(path)
+    return _Left.NOTHING

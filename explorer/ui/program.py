@@ -425,6 +425,7 @@ class Program:
         if self._opened is not None and self._opened.key == before:
             self._opened = replace(self._opened, key=after, name=new)
             self.window.show_name(new)
+            self.moves.key = new
         self._show_choices()
 
     def _on_window_read_only_wanted(self, is_read_only: bool) -> None:

@@ -13,7 +13,7 @@ from explorer.removal.page import heading, page
 from explorer.removal.plan import Action
 from explorer.removal.receipts import Receipt
 from explorer.ui.clock import local_zone
-from explorer.ui.dialogs.receipt_page import ReceiptPage, printed_words
+from explorer.ui.dialogs.receipt_page import ReceiptPage
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.removals import Removals
@@ -27,6 +27,7 @@ class Receipts:
     def __init__(self, window: MainWindow, removals: Removals) -> None:
         self.window = window
         self._removals = removals
+        self._pages: dict[Path, ReceiptPage] = {}
         self.jobs = Jobs(window)
         journal = window.journal
         journal.open_wanted.connect(lambda path: self.jobs.start("open", self._read(path), self._show))
@@ -36,6 +37,8 @@ class Receipts:
 
     async def aclose(self) -> None:
         await self.jobs.aclose()
+        for dialog in self._pages.values():
+            await dialog.jobs.aclose()
 
     async def _read(self, path: Path) -> tuple[Receipt, str]:
         receipt = await asyncio.to_thread(Receipt.read, path)
@@ -43,14 +46,21 @@ class Receipts:
 
     def _show(self, read: tuple[Receipt, str]) -> None:
         receipt, html = read
-        dialog = ReceiptPage(heading(receipt), html, receipt.path, self.window)
+        if (old := self._pages.get(receipt.path)) is not None:
+            old.show_page(heading(receipt), html)
+            old.show()
+            old.raise_()
+            old.activateWindow()
+            return
+        dialog = ReceiptPage(receipt.path, lambda: self._removals.memory_path, self.window)
+        dialog.show_page(heading(receipt), html)
+        self._pages[receipt.path] = dialog
         dialog.folder_wanted.connect(self._removals.show_folder)
-        dialog.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
-        dialog.printed.connect(lambda path: self.window.error_banner.show_note(printed_words(path), icon="check-ring"))
-        dialog.finished.connect(partial(self._leave, dialog))
+        dialog.finished.connect(partial(self._leave, dialog, receipt.path))
         dialog.show()
 
-    def _leave(self, dialog: ReceiptPage, _: int) -> None:
+    def _leave(self, dialog: ReceiptPage, path: Path, _: int) -> None:
+        self._pages.pop(path, None)
         self.jobs.start(f"leave {id(dialog)}", self._end(dialog), lambda _: None)
 
     async def _end(self, dialog: ReceiptPage) -> None:
@@ -63,14 +73,15 @@ class Receipts:
         """
         receipt = await asyncio.to_thread(Receipt.read, path)
         if receipt.restored_from is not None and self._is_of_this(receipt):
-            await asyncio.to_thread(self._removals.journal.settle, path)
             # From the start: what is stored by now is not stored twice.
-            self._removals.restore(receipt.restored_from, receipt.items_to_restore)
+            self._removals.restore(receipt.restored_from, receipt.items_to_restore, continues=path)
             return
         action = _REMOVALS.get(receipt.action)
         if action is None or not self._is_of_this(receipt):
             return
         target = await asyncio.to_thread(target_left, path)
+        if not self._is_of_this(receipt):  # another may have been opened meanwhile
+            return
         if target is None:
             await asyncio.to_thread(self._removals.journal.settle, path)
             self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")

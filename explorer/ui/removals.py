@@ -30,6 +30,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.selected import plan_selected
 
 _NAME_CHARS = 40
+_BAD_LINES_SHOWN = 200
 
 
 class Removals:
@@ -43,9 +44,6 @@ class Removals:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.dialog: RemoveDialog | None = None
         """What is planned, runs or ran, until it is closed."""
-        self._continues: tuple[Path, Target] | None = (
-            None  # the receipt of what was interrupted, and what is left of it
-        )
         self._job: Job | None = None
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
@@ -96,7 +94,8 @@ class Removals:
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
         dialog.finished.connect(lambda _: self._on_dialog_finished(dialog))
-        self.dialog, self._continues = dialog, (continues, target) if continues is not None else None
+        dialog.continues = continues
+        self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
 
     def _is_refused(self) -> bool:
@@ -126,14 +125,20 @@ class Removals:
         """Open the folder that a file lies in."""
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
-    def restore(self, path: Path, items: int | None = None) -> None:
-        """Store an export back into the open memory; `items` is how many it should hold, where that is known."""
+    def restore(self, path: Path, items: int | None = None, continues: Path | None = None) -> None:
+        """Store an export back into the open memory.
+
+        `items` is how many it should hold, where that is known; `continues` the receipt of a restore that was
+        interrupted.
+        """
         engine = self.window.engine
         if engine is not None and not self._is_refused():
             lane = f"restore {next(self._lanes)}"
-            self.jobs.start(lane, self._restore(lane, engine, path, items), lambda _: None)
+            self.jobs.start(lane, self._restore(lane, engine, path, items, continues), lambda _: None)
 
-    async def _restore(self, lane: str, engine: MemoryEngine, path: Path, items: int | None) -> None:
+    async def _restore(
+        self, lane: str, engine: MemoryEngine, path: Path, items: int | None, continues: Path | None
+    ) -> None:
         """Store an export back, as a job, and say what of it was there already."""
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = self.window.job_list.begin(tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane))
@@ -143,8 +148,12 @@ class Removals:
             restoring = restore(engine, path, self.journal, self.window.connection_name, items)
             async with contextlib.aclosing(restoring) as steps:
                 async for done in steps:
+                    if continues is not None and done.receipt is not None:
+                        await asyncio.to_thread(self.journal.settle, continues, done.receipt)
+                        continues = None
                     bad += [
-                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600)) for one in done.bad
+                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600))
+                        for one in done.bad[: _BAD_LINES_SHOWN - len(bad)]
                     ]
                     part = done.bytes_done / done.bytes_total if done.bytes_total else None
                     self.window.job_list.step(job, text.counted(done.read, "item"), part)
@@ -157,6 +166,8 @@ class Removals:
         finally:
             if done.new and self.window.engine is engine:
                 self.window.refresh()
+        if done.refused > len(bad):
+            bad.append(text.and_more(done.refused - len(bad)))
         said = _restored(done)
         if done.stopped is not None:
             said = " ".join((text.sentence(done.stopped), said))
@@ -188,10 +199,10 @@ class Removals:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, " ".join(filter(None, (text.full_stop(said), doubt))))
-        if self._continues is not None and outcome.receipt is not None and dialog.target == self._continues[1]:
-            settle = asyncio.to_thread(self.journal.settle, self._continues[0], outcome.receipt)
+        if dialog.continues is not None and outcome.receipt is not None:
+            settle = asyncio.to_thread(self.journal.settle, dialog.continues, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: None)
-            self._continues = None
+            dialog.continues = None
         if self.window.engine is not engine:
             return
         left = set(outcome.left)

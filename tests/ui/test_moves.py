@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from explorer.contract import (
     EngineFailure,
@@ -31,7 +32,7 @@ from explorer.contract import (
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
 from explorer.removal.journal import Journal
-from explorer.removal.moving import Move, Way
+from explorer.removal.moving import Move, MoveStep, Way
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
 from explorer.ui.dialogs.move import COPY, MOVE, From, MoveDialog, Opened
@@ -243,20 +244,29 @@ async def test_what_was_asked_to_go_and_never_answered_for_is_said(
         dialog.accept()
 
 
+async def interrupted(program: Program, at: str, *, is_all: bool = False) -> Path:
+    """The receipt of a move of team:a to the node `at` that was left before its first item, or after its last."""
+    engine = program.window.engine
+    assert engine is not None
+    plan = await make_plan(engine, Target.below(node("team:a")), Action.FORGET)
+    move = Move(engine, plan, engine, Way(node(at), keeps_tree=False), program.moves.journal, "a.db", "a.db")
+    async for _ in move.count():
+        pass
+    steps = move.run()
+    await anext(steps)
+    if is_all:
+        await anext(steps)
+    await steps.aclose()
+    (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+    as_if_killed(path)
+    return path
+
+
+@pytest.mark.limit_s(30)
 async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
-        window, engine = program.window, program.window.engine
-        assert engine is not None
-        plan = await make_plan(engine, Target.below(node("team:a")), Action.FORGET)
-        way = Way(node("user:u"), keeps_tree=False)
-        interrupted = Move(engine, plan, engine, way, program.moves.journal, "a.db", "a.db")
-        async for _ in interrupted.count():
-            pass
-        steps = interrupted.run()
-        await anext(steps)
-        await steps.aclose()
-        (path,) = program.moves.journal.folder.glob("*-move.jsonl")
-        as_if_killed(path)
+        window = program.window
+        path = await interrupted(program, "user:u")
         window.journal.continue_wanted.emit(path)
         dialog = await opened(program, until)
         assert dialog.form.node_edit.text() == "user:u"
@@ -271,6 +281,52 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         await until(lambda: window.error_banner.sentence == "Nothing of it is left to be moved or copied.")
         dialog.accept()
     assert {at for _, at in await held(tmp_path / "a.db")} == {"user:u", "team:a/service:cron", "team:z"}
+
+
+async def test_another_move_in_its_dialog_does_not_settle_the_interrupted_one(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        path = await interrupted(program, "user:u")
+        program.window.journal.continue_wanted.emit(path)
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "user:v")
+        await until(lambda: dialog.move_of is not None)
+        press(qtbot, dialog.move_button)
+        await until(lambda: dialog.outcome is not None and not program.moves.jobs.is_busy)
+        assert not Receipt.read(path).is_finished
+        dialog.accept()
+
+
+async def test_of_what_nothing_is_left_is_offered_no_more(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        path = await interrupted(program, "user:u", is_all=True)
+        assert not Receipt.read(path).is_finished
+        program.window.journal.continue_wanted.emit(path)
+        said = "Nothing of it is left to be moved or copied."
+        await until(lambda: program.window.error_banner.sentence == said)
+        assert Receipt.read(path).is_finished
+        assert program.moves.journal.unfinished() == []
+
+
+async def test_a_receipt_that_does_not_say_enough_is_kept(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        path = await interrupted(program, "user:u")
+        path.write_text(path.read_text("utf-8").replace('"to":"user:u"', '"to":"user u"'), "utf-8")
+        program.window.journal.continue_wanted.emit(path)
+        await until(lambda: program.window.error_banner.sentence.startswith("Its receipt does not say enough"))
+        assert not Receipt.read(path).is_finished
+
+
+async def test_a_renamed_connection_is_no_place_of_its_own(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        await program.open_saved("Archive")
+        await until(lambda: program.window.is_idle)
+        program.store.add(SavedConnection(name="Attic", engine="sqlite", settings=program.store.load()[0].settings))
+        program.follow_rename("Archive", "Attic")
+        assert program.moves.key == "Attic"
+        names = [place.name for place in await program.moves._places()]
+        assert names.count("Attic") == 1, "this memory, and no other"
 
 
 async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -303,6 +359,42 @@ async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: P
         await until(lambda: dialog.move_of is not None)
         assert not dialog.banner.sentence
         dialog.close()
+
+
+class Held(Move):
+    """Begins, and then waits for good."""
+
+    async def run(self) -> AsyncGenerator[MoveStep, None]:
+        yield MoveStep(0, 2)
+        await asyncio.Event().wait()
+
+
+async def running_move(qtbot: QtBot, program: Program, until: Until) -> MoveDialog:
+    program.window.move_wanted.emit(Target.below(node("team:a")))
+    dialog = await opened(program, until)
+    type_node(qtbot, dialog, "user:u")
+    await until(lambda: dialog.move_of is not None)
+    press(qtbot, dialog.move_button)
+    return dialog
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+async def test_a_move_that_runs_ends_with_its_memory(
+    is_hidden: bool, qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.dialogs.move.Move", Held)
+    async with running(qtbot, tmp_path, until) as program:
+        dialog = await running_move(qtbot, program, until)
+        await until(lambda: dialog.has_begun)
+        if is_hidden:
+            press(qtbot, dialog.running.hide_button)
+        program.window.job_list.running[0].stop()
+        program.moves.leave(None)
+        await until(lambda: program.moves.dialog is None and not program.moves.jobs.is_busy)
+        await until(lambda: not isValid(dialog))
+        (job,) = [job for job in program.window.job_list.jobs if job.title.startswith("Move")]
+        assert job.state is State.CANCELLED
+        assert job.words == "It was left in the middle; the journal has what went."
 
 
 # The dialog alone, over engines that fail
@@ -383,6 +475,8 @@ async def test_what_is_held_in_part_is_named_by_its_id(qtbot: QtBot, tmp_path: P
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None)
         assert "1 item of which the memory holds only part." in dialog.result_column.sentences
+        assert dialog.title_label.text() == "1 of 1 moved, 1 held only in part"
+        assert dialog.banner.sentence == "1 item stays, because the memory holds only part of it."
         press(qtbot, offer(dialog.result_column, "Show which"))
         details = dialog.banner.findChild(QPlainTextEdit)
         assert isinstance(details, QPlainTextEdit)

@@ -98,8 +98,8 @@ class MoveDialog(QDialog):
     folder_wanted = Signal(object)  # a Path of a file in it
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
-    run_ended = Signal(object)  # a MoveOutcome; None where nothing was begun
-    run_left = Signal()  # in its middle, by a fault of ours: some of it may be done
+    run_ended = Signal(object, bool)
+    # a MoveOutcome and True; or None, and whether it was left midway: else nothing was begun
 
     def __init__(self, source: From, target: Target, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,6 +111,11 @@ class MoveDialog(QDialog):
         self._taken: set[Namespace] = set()
         self._move: Move | None = None
         self._running: Move | None = None
+        self._proposed: tuple[str, Way] | None = None
+        self.is_as_proposed = False
+        """Whether the last run was what had been proposed."""
+        self.has_begun = False
+        """Whether anything may have been written or taken away by the last run."""
         self._shown_s = 0.0
         self.outcome: MoveOutcome | None = None
         """Of the last run."""
@@ -282,6 +287,7 @@ class MoveDialog(QDialog):
             self.choice.set_choice(wanted)
         self._taken = set(found.sandboxes)
         self._say()
+        self._proposed = key, found.way
         return self.form.propose(key, found.way.to, keeps_tree=found.way.keeps_tree)
 
     def begin(self) -> None:
@@ -465,7 +471,8 @@ class MoveDialog(QDialog):
         move = self._move
         if move is None or self._running is not None or move.refusal() is not None:
             return
-        self._running = move
+        self._running, self.has_begun = move, False
+        self.is_as_proposed = (self._place.key, move.way) == self._proposed
         self.banner.clear()
         self.choice.hide()
         self.form.setEnabled(False)
@@ -483,7 +490,7 @@ class MoveDialog(QDialog):
         outcome: MoveOutcome | None = None
         async with contextlib.aclosing(move.run()) as steps:
             async for step in steps:
-                outcome, self._step = step.outcome, step
+                outcome, self._step, self.has_begun = step.outcome, step, True
                 self._show_running()
                 await asyncio.sleep(0)
         return outcome
@@ -501,7 +508,7 @@ class MoveDialog(QDialog):
         self._end_run()
         if outcome is not None and move is not None:
             self._show_outcome(outcome, move)
-        self.run_ended.emit(outcome)
+        self.run_ended.emit(outcome, self.has_begun)
 
     def _end_run(self) -> None:
         self._running = None
@@ -556,11 +563,8 @@ class MoveDialog(QDialog):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         said, details = news.sentence(error), news.details(error)
         if lane == "run":
-            self._end_run()
-            if isinstance(error, TinyMemoryError):  # before anything was begun
-                self.run_ended.emit(None)
-            else:
-                self.run_left.emit()
+            self._on_run_left()
+            if self.has_begun:
                 self._count()  # what is left is another number
             self.banner.show_error(said, details)
         elif lane == "count":
@@ -576,9 +580,19 @@ class MoveDialog(QDialog):
             self.busy_line.set_busy(False)
             self.banner.show_error(said, details)
 
+    def _on_run_left(self) -> None:
+        """It did not come to its end: nothing was begun; or some may have gone, and nobody has asked which."""
+        self._end_run()
+        self.run_ended.emit(None, self.has_begun)
+        if self.has_begun:
+            self._drop_count()
+            self._end_count(tr("before it was left in the middle; the journal has what went"))
+
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:
         if lane == "count" and isinstance(error, Stopped):
             self._end_count(tr("so far: counting was cancelled"))
+        elif lane == "run" and isinstance(error, asyncio.CancelledError) and self.is_running:
+            self._on_run_left()
 
     def reject(self) -> None:
         if not self.is_running:  # Esc by accident must not hide what is being moved
@@ -609,6 +623,15 @@ class MoveDialog(QDialog):
 
     def _announce(self, said: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+
+    def leave(self) -> None:
+        """Go: what it is about is no longer open."""
+        self.jobs.cancel()
+        if self._running is not None:
+            self._running = None
+            self._tick.stop()
+            self.run_ended.emit(None, self.has_begun)
+        self.done(QDialog.DialogCode.Rejected)  # which is told of one that is hidden as well
 
     async def aclose(self) -> None:
         """End what it asks for; a move that runs is left, with a receipt that is true so far."""

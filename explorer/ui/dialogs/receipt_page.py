@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QUrl, Signal
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, QThread, QUrl, Signal
 from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from explorer import text
 from explorer.engines.os_errors import why
 from explorer.i18n import tr
 from explorer.transfer import FileError, refuse_memory
+from explorer.ui import news
 from explorer.ui.ask import ask, confirm
+from explorer.ui.banner import Banner
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
@@ -28,73 +35,118 @@ class _Page(QTextBrowser):
 
 
 class ReceiptPage(QDialog):
-    """The page that lies beside the receipt's file, drawn here."""
+    """The page that lies beside the receipt's file, drawn here; `memory_path` tells the file that is open."""
 
-    folder_wanted = Signal(object)  # the Path of the receipt
+    folder_wanted = Signal(object)  # a Path of a file in it
     printed = Signal(object)  # the Path of the PDF file
 
-    def __init__(self, title: str, html: str, receipt: Path, parent: QWidget | None = None) -> None:
+    def __init__(self, receipt: Path, memory_path: Callable[[], str | None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("receiptPage")
-        self.setWindowTitle(title)
         self.jobs = Jobs(self)
-        self._html, self._receipt = html, receipt
+        self._html, self._receipt, self._memory_path = "", receipt, memory_path
+        self.banner = Banner()
+        self.banner.setObjectName("receiptPageBanner")
         self.view = _Page()
         self.view.setObjectName("receiptPageView")
         self.view.setOpenLinks(False)
-        self.view.setAccessibleName(title)
         self.view.document().setDocumentMargin(24)
         self.view.document().setDefaultFont(theme().font("body"))
-        self.view.setHtml(html)
         self.print_button = QPushButton(tr("Print…"))
         self.print_button.setObjectName("printPageButton")
         self.file_button = QPushButton(tr("Show receipt file"))
-        for button in (self.print_button, self.file_button):
+        for button in (self.print_button, self.file_button, *self.banner.findChildren(QPushButton)):
             button.setAutoDefault(False)
         close = QPushButton(tr("Close"))
-        put_over_foot(self, self.view, close, self.print_button, self.file_button)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.banner)
+        column.addWidget(self.view, 1)
+        put_over_foot(self, body, close, self.print_button, self.file_button)
         resize_to_design(self, *_SIZE)
+        self.view.setFocus(Qt.FocusReason.OtherFocusReason)
         close.clicked.connect(self.accept)
         self.file_button.clicked.connect(lambda: self.folder_wanted.emit(receipt))
         self.print_button.clicked.connect(lambda: self.jobs.start("print", self._print(), lambda _: None))
+        self.jobs.failed.connect(lambda _, error: self.banner.show_error(news.sentence(error), news.details(error)))
+
+    def show_page(self, title: str, html: str) -> None:
+        self._html = html
+        self.setWindowTitle(title)
+        self.view.setAccessibleName(title)
+        self.view.setHtml(html)
 
     async def _print(self) -> None:
+        self.banner.clear()
+        name = f"{self._receipt.stem}.pdf"
         path = await choose_target(
-            self, tr("Print the receipt to a PDF file"), f"{self._receipt.stem}.pdf", "PDF (*.pdf)"
+            self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path()
         )
         if path is not None:
             await print_page(self._html, path)
+            show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
             self.printed.emit(path)
 
 
+def show_printed(banner: Banner, path: Path, show_folder: Callable[[Path], None]) -> None:
+    """Say where a printed page is."""
+    said = tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
+    banner.show_note(said, tr("Open folder"), partial(show_folder, path), icon="check-ring")
+
+
+class _Printing(QThread):
+    """A page as the bytes of a PDF file. A document sets timers, so that it needs a thread of Qt's own."""
+
+    def __init__(self, html: str, title: str) -> None:
+        super().__init__()
+        self._html, self._title = html, title
+        self.data = b""
+
+    def run(self) -> None:
+        document = QTextDocument()
+        document.setHtml(self._html)
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        writer = QPdfWriter(buffer)
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        writer.setTitle(self._title)
+        document.print_(writer)
+        self.data = bytes(buffer.data().data())
+
+
 async def print_page(html: str, path: Path) -> None:
-    """A page as a PDF file, in A4. Raises FileError where it cannot be written, which Qt's own writer does not tell."""
-    document = QTextDocument()
-    document.setHtml(html)
-    printed = QBuffer()
-    printed.open(QIODevice.OpenModeFlag.WriteOnly)
-    writer = QPdfWriter(printed)
-    writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-    writer.setTitle(path.stem)
-    document.print_(writer)
-    del writer  # it writes the end of the file
+    """Write a page as a PDF file, in A4, that takes the place of what is there once it is whole.
+
+    Raises FileError, with what was there kept.
+    """
+    printing = _Printing(html, path.stem)
+    printing.start()
+    await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
+    if not printing.data:
+        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=tr("nothing was printed")))
+    await asyncio.to_thread(_put, printing.data, path)
+
+
+def _put(data: bytes, path: Path) -> None:
+    temporary = ""
     try:
-        await asyncio.to_thread(path.write_bytes, bytes(printed.data().data()))
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:50]}-", suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
     except OSError as error:
-        raise FileError(f"cannot write {path}: {why(error)}") from error
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=why(error))) from error
 
 
-def printed_words(path: Path) -> str:
-    """Where the file is now, a sentence."""
-    return tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
-
-
-async def choose_target(
-    parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None = None
-) -> Path | None:
+async def choose_target(parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None) -> Path | None:
     """A file to write, whose name ends as `name` does; it may take the place of one that is there.
 
-    Raises FileError for the file of the memory that is open.
+    Raises FileError for the file of the memory that is open, at `memory_path` where it is a file.
     """
     dialog = QFileDialog(parent, title, str(Path.home()))
     dialog.setNameFilters([kinds, tr("All files") + " (*)"])
@@ -106,7 +158,7 @@ async def choose_target(
         return None
     path = Path(dialog.selectedFiles()[0])
     await asyncio.to_thread(refuse_memory, path, memory_path)
-    if await asyncio.to_thread(path.exists) and not await confirm(
+    if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
         parent,
         tr("{file} is there already", file=text.inline(path.name)),
         tr("What is written takes its place."),

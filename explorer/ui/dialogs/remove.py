@@ -46,7 +46,7 @@ from explorer.removal.way_back import Export
 from explorer.ui import icons, news
 from explorer.ui.banner import UNLIMITED, Banner
 from explorer.ui.busy import BusyLine
-from explorer.ui.dialogs.receipt_page import choose_target, print_page, printed_words
+from explorer.ui.dialogs.receipt_page import choose_target, print_page, show_printed
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
 from explorer.ui.dialogs.remove_parts.numbers import Numbers
@@ -122,6 +122,8 @@ class RemoveDialog(QDialog):
         self._began_at = datetime.now(UTC)
         self.outcome: Outcome | None = None
         """Of the last run."""
+        self.continues: Path | None = None
+        """The receipt of what was interrupted, which this goes on with; no longer once it is about something else."""
         self.jobs = Jobs(self)
 
         self._mark = icons.IconLabel("erase", "danger")
@@ -268,6 +270,8 @@ class RemoveDialog(QDialog):
         refused = words.why_not_erase(self._where.engine, target)
         if refused and action is Action.ERASE:
             action = Action.FORGET
+        if (target, action) != (self._target, self._action):
+            self.continues = None
         self._target, self._action = target, action
         self._beside = words.beside(target, self._where.nodes)
         self.outcome = None
@@ -564,11 +568,12 @@ class RemoveDialog(QDialog):
 
     async def _print(self, receipt: Path) -> None:
         name = f"{receipt.stem}.pdf"
-        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)")
+        title, memory = tr("Print the receipt to a PDF file"), self._where.memory_path
+        path = await choose_target(self, title, name, "PDF (*.pdf)", memory)
         if path is not None:
             read = await asyncio.to_thread(Receipt.read, receipt)
             await print_page(await asyncio.to_thread(page, read, self._where.zone), path)
-            self.banner.show_note(printed_words(path), icon="check-ring")
+            show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
             self.printed.emit(path)
 
     # Ends
@@ -670,7 +675,7 @@ class RemoveDialog(QDialog):
         if self._is_running:
             self._is_running = False
             self.run_ended.emit(None, self._planned)
-        self.done(QDialog.DialogCode.Rejected)  # as `close`, also where it is hidden
+        self.done(QDialog.DialogCode.Rejected)  # which is told of one that is hidden as well
 
     async def aclose(self) -> None:
         """End what it asks for; a removal that runs is left, with a receipt that is true so far."""

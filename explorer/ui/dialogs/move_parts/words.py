@@ -178,9 +178,9 @@ def _stays(
 
 
 def outcome_title(outcome: MoveOutcome) -> str:
-    """`37 of 37 items moved`; `30 of 37 moved, 2 stayed, 5 not tried`."""
+    """`37 of 37 items moved`; `30 of 37 moved, 2 stayed, 5 not tried, 1 held only in part`."""
     done, planned = text.number(len(outcome.done)), text.number(outcome.planned)
-    if len(outcome.done) == outcome.planned:
+    if len(outcome.done) == outcome.planned and not outcome.incomplete:
         if outcome.is_copy:
             return tr_n(
                 "{n} of {total} item copied", "{n} of {total} items copied", outcome.planned, n=done, total=planned
@@ -196,6 +196,7 @@ def outcome_title(outcome: MoveOutcome) -> str:
         (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
         (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
         (len(outcome.gone), tr("{n} already gone", n=text.number(len(outcome.gone)))),
+        (len(outcome.incomplete), tr("{n} held only in part", n=text.number(len(outcome.incomplete)))),
     ):
         if count:
             said.append(words)
@@ -215,6 +216,16 @@ def doubt(outcome: MoveOutcome) -> str:
             tr_n(
                 "Whether {n} item is still where it was is not known.",
                 "Whether {n} items are still where they were is not known.",
+                n,
+                n=text.number(n),
+            )
+        )
+    if outcome.incomplete:
+        n = len(outcome.incomplete)
+        said.append(
+            tr_n(
+                "{n} item stays, because the memory holds only part of it.",
+                "{n} items stay, because the memory holds only part of them.",
                 n,
                 n=text.number(n),
             )
