@@ -23,7 +23,7 @@ from explorer.engines import (
     list_engines,
 )
 from explorer.i18n import tr
-from explorer.removal.journal import Journal
+from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
 from explorer.removal.receipts import Entry
@@ -109,7 +109,7 @@ class Moves:
             return
         if found is None:
             window.error_banner.show_note(tr("Nothing of it is left to be moved or copied."), icon="info")
-        elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
+        elif not is_done_in(found, engine, window.connection_name):
             name = text.inline(found.connection)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
         else:

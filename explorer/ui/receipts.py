@@ -8,6 +8,7 @@ from pathlib import Path
 
 from explorer import text
 from explorer.i18n import tr
+from explorer.removal.journal import is_done_in
 from explorer.removal.page import heading, page
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ids_left
@@ -85,8 +86,7 @@ class Receipts:
     def _is_of_this(self, receipt: Receipt) -> bool:
         """Whether it was done in the memory that is open, which is said where it was not."""
         engine = self.window.engine
-        is_same = engine is not None and engine.descriptor().id == receipt.engine_id
-        if is_same and receipt.connection == self.window.connection_name:
+        if engine is not None and is_done_in(receipt, engine, self.window.connection_name):
             return True
         said = tr("That was done in another memory. Open it first")
         self.window.show_error(text.named(said, text.inline(receipt.connection)))

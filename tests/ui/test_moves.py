@@ -120,6 +120,17 @@ def row_action(menu: QMenu, words: str) -> QAction:
     return next(action for action in menu.actions() if action.text() == words)
 
 
+async def left_in_the_middle(move: Move, journal: Journal) -> Path:
+    """The receipt of a move that ends before its first batch."""
+    async for _ in move.count():
+        pass
+    steps = move.run()
+    await anext(steps)
+    await steps.aclose()
+    (path,) = journal.folder.glob("*-move.jsonl")
+    return path
+
+
 async def test_a_node_is_moved_from_its_menu(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         window = program.window
@@ -214,12 +225,7 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         plan = await make_plan(engine, Target.below(node("team:a")), Action.FORGET)
         way = Way(node("user:u"), keeps_tree=False)
         interrupted = Move(engine, plan, engine, way, program.moves.journal, "a.db", "a.db")
-        async for _ in interrupted.count():
-            pass
-        steps = interrupted.run()
-        await anext(steps)
-        await steps.aclose()
-        (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+        path = await left_in_the_middle(interrupted, program.moves.journal)
         window.journal.continue_wanted.emit(path)
         dialog = await opened(program, until)
         assert dialog.form.node_edit.text() == "user:u"
@@ -234,6 +240,23 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         await until(lambda: window.error_banner.sentence == "Nothing of it is left to be moved or copied.")
         dialog.accept()
     assert {at for _, at in await held(tmp_path / "a.db")} == {"user:u", "team:a/service:cron", "team:z"}
+
+
+async def test_a_move_interrupted_in_a_file_of_the_same_name_is_of_another_memory(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = build_engine("sqlite", EngineSettings(path=await memory(tmp_path / "other" / "a.db", ITEMS)))
+    async with running(qtbot, tmp_path, until) as program:
+        plan = await make_plan(other, Target.below(node("team:a")), Action.FORGET)
+        move = Move(other, plan, other, Way(node("user:u")), program.moves.journal, "a.db", "a.db")
+        path = await left_in_the_middle(move, program.moves.journal)
+        program.window.journal.continue_wanted.emit(path)
+        await until(lambda: bool(program.window.error_banner.sentence))
+        said = program.window.error_banner.sentence
+        assert said == "It was interrupted in a.db: open that memory, then go on."
+        assert program.moves.dialog is None
+    await other.aclose()
 
 
 async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
