@@ -145,6 +145,7 @@ class Moves:
         dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
+        dialog.run_left.connect(partial(self._on_dialog_run_left, engine))
         dialog.finished.connect(partial(self._on_dialog_finished, dialog))
         self.dialog = dialog
         dialog.show()  # beside the window, in which samples are looked at
@@ -231,6 +232,15 @@ class Moves:
             self.window.error_banner.show_note(said, icon="check-ring")
         else:
             self.window.show_error(said)
+
+    def _on_dialog_run_left(self, engine: MemoryEngine) -> None:
+        job, self._job = self._job, None
+        if job is not None:
+            said = tr("It was left in the middle; the journal has what went.")
+            self.window.job_list.end(job, State.FAILED, said)
+        self.window.journal.refresh()
+        if self.window.engine is engine:
+            self.window.refresh()
 
     def _on_dialog_finished(self, dialog: MoveDialog, code: int = 0) -> None:
         if self.dialog is dialog:

@@ -13,7 +13,7 @@ from explorer.removal.page import heading, page
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ids_left
 from explorer.ui.clock import local_zone
-from explorer.ui.dialogs.receipt_page import ReceiptPage
+from explorer.ui.dialogs.receipt_page import ReceiptPage, printed_words
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.removals import Removals
@@ -46,6 +46,7 @@ class Receipts:
         dialog = ReceiptPage(heading(receipt), html, receipt.path, self.window)
         dialog.folder_wanted.connect(self._removals.show_folder)
         dialog.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
+        dialog.printed.connect(lambda path: self.window.error_banner.show_note(printed_words(path), icon="check-ring"))
         dialog.finished.connect(partial(self._leave, dialog))
         dialog.show()
 

@@ -43,7 +43,9 @@ class Removals:
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.dialog: RemoveDialog | None = None
         """What is planned, runs or ran, until it is closed."""
-        self._continues: Path | None = None
+        self._continues: tuple[Path, Target] | None = (
+            None  # the receipt of what was interrupted, and what is left of it
+        )
         self._job: Job | None = None
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
@@ -94,7 +96,7 @@ class Removals:
         dialog.run_stepped.connect(self._on_dialog_run_stepped)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
         dialog.finished.connect(lambda _: self._on_dialog_finished(dialog))
-        self.dialog, self._continues = dialog, continues
+        self.dialog, self._continues = dialog, (continues, target) if continues is not None else None
         dialog.show()  # beside the window, in which samples are looked at
 
     def _on_window_forget_selected_wanted(self) -> None:
@@ -175,8 +177,8 @@ class Removals:
         if job is not None:
             state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, " ".join(filter(None, (text.full_stop(said), doubt))))
-        if self._continues is not None and outcome.receipt is not None:
-            settle = asyncio.to_thread(self.journal.settle, self._continues, outcome.receipt)
+        if self._continues is not None and outcome.receipt is not None and dialog.target == self._continues[1]:
+            settle = asyncio.to_thread(self.journal.settle, self._continues[0], outcome.receipt)
             self.jobs.start("settle", settle, lambda _: None)
             self._continues = None
         if self.window.engine is not engine:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton
@@ -465,3 +466,40 @@ class Slow(FakeEngine):
         self.waiting = True
         await self.go.wait()
         return await super().export(req)
+
+
+async def test_nothing_goes_to_the_node_that_stood_there_before_the_typing(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "project:p")
+        await until(lambda: dialog.move_of is not None)
+        assert dialog.move_button.isEnabled()
+        qtbot.keyClicks(dialog.form.node_edit, "2")
+        dialog.move_button.click()  # as assistive tools do it, and macOS: the keyboard stays in the field
+        assert not dialog.is_running
+        assert not dialog.move_button.isEnabled()
+        await until(lambda: dialog.move_of is not None)
+        assert dialog.move_of is not None
+        assert dialog.move_of.way.to == node("project:p2")
+
+
+async def test_a_fault_in_the_middle_of_a_move_is_not_called_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "project:p")
+        await until(lambda: dialog.move_of is not None)
+        monkeypatch.setattr(Move, "_end", lambda *_: 1 / 0)  # once both are there
+        press(qtbot, dialog.move_button)
+        await until(lambda: bool(dialog.banner.sentence) and dialog.move_of is not None)
+        job = next(one for one in program.window.job_list.jobs if one.title.startswith("Move"))
+        assert job.state is State.FAILED
+        assert job.words == "It was left in the middle; the journal has what went."
+        assert dialog.count_label.text() == "0 items", "counted once more"
+        await until(lambda: program.window.is_idle)
+        assert {hit.text for hit in program.window.items.model.held_rows().values()} == {"tea", "milk", "elsewhere"}

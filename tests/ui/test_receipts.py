@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ForgetTarget, Namespace, dump_item
@@ -64,6 +64,24 @@ async def test_what_was_interrupted_is_counted_and_confirmed_again(qtbot: QtBot,
         assert old.is_finished
         assert old.continued_by == new.name
         await receipts.aclose()
+
+
+async def test_another_removal_in_the_same_dialog_does_not_settle_what_was_interrupted(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*ITEMS, learning("boxed", "team:acme/service:nightly")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        interrupted = it.removals.journal.folder / "interrupted.jsonl"
+        it.removals.plan(Target.below(ACME), Action.FORGET, continues=interrupted)
+        dialog = await it.counted()
+        settled: list[Path] = []
+        it.removals.journal.settle = lambda path, by: settled.append(path)  # type: ignore[assignment,misc]
+        apart = next(b for b in dialog.plan_column.findChildren(QPushButton) if b.text() == "Plan it separately")
+        apart.click()
+        await until(lambda: dialog.removal is not None and dialog.count_label.text() == "1 item")
+        await it.done()
+        await until(lambda: not it.removals.jobs.is_busy)
+        assert settled == [], "that one is as interrupted as it was"
 
 
 async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
@@ -18,9 +18,11 @@ from explorer.contract import (
     ForgetTarget,
     ItemId,
     ItemKind,
+    ListRequest,
     MemoryEngine,
     MetaFilter,
     Namespace,
+    Reach,
     StoreItem,
     Unauthorized,
     Unavailable,
@@ -786,3 +788,105 @@ async def test_a_fault_in_the_middle_is_not_said_to_be_nothing(
         await it.counted()
         assert dialog.count_label.text() == "5 items", "which is what nobody knew before"
         await until(lambda: it.window.is_idle)
+
+
+# Not meant
+
+
+async def test_the_second_half_of_a_double_click_stops_nothing_and_closes_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(3)) as it:
+        dialog = await it.planned(Target.of_ids([(await rows_of(it.engine))[0]]))
+        gate = engine.hold("forget")
+        red, stop = dialog.confirm.remove_button, dialog.running.stop_button
+        spot = red.mapTo(dialog, red.rect().center())
+        qtbot.mouseClick(red, Qt.MouseButton.LeftButton)
+        await until(lambda: gate.waiting == 1)
+        assert dialog.childAt(spot) is stop, "it stands where the red one stood"
+        second_click(stop)
+        assert stop.isEnabled()
+        gate.open()
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.outcome is not None
+        assert dialog.outcome.removed == 1
+        second_click(dialog.receipt.done_button)
+        assert dialog.isVisible(), "the receipt is there to be read"
+        qtbot.mouseClick(dialog.receipt.done_button, Qt.MouseButton.LeftButton)
+        assert not dialog.isVisible()
+
+
+async def rows_of(engine: MemoryEngine) -> list[ItemId]:
+    return [hit.id for hit in (await engine.list(ListRequest(filter=MetaFilter(), limit=200))).items]
+
+
+def second_click(button: QPushButton) -> None:
+    """What a button is told of a double click that began on another one in its place."""
+    at, left = QPointF(button.rect().center()), Qt.MouseButton.LeftButton
+    for kind in (QEvent.Type.MouseButtonDblClick, QEvent.Type.MouseButtonRelease):
+        event = QMouseEvent(kind, at, button.mapToGlobal(at), left, left, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(button, event)
+
+
+async def test_after_a_refusal_the_keyboard_is_not_on_the_red_button(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(3)) as it:
+        dialog = await it.planned(Target.of_ids([(await rows_of(it.engine))[0]]))
+        engine.fail("forget", Unauthorized("no such key"))
+        dialog.activateWindow()
+        dialog.confirm.remove_button.setFocus()
+        qtbot.keyClick(dialog.confirm.remove_button, Qt.Key.Key_Space)
+        await until(lambda: bool(dialog.banner.sentence))
+        assert dialog.focusWidget() is dialog.confirm.cancel_button
+
+
+async def test_what_is_the_same_number_but_a_larger_part_by_now_says_so(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    items = [*at(2), *[learning(f"filler {i}", "team:north") for i in range(4)]]
+    async with opened(qtbot, tmp_path, until, engine, items) as it:
+        dialog = await it.planned(Target.below(ACME))
+        north = ListRequest(filter=MetaFilter(reach=Reach.exact(Namespace.parse("team:north"))), limit=10)
+        await engine.forget(ForgetTarget(ids=[hit.id for hit in (await engine.list(north)).items]))
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: dialog.moved_label.isVisible())
+        assert dialog.moved_label.text().endswith("this is a larger part of it now. Nothing was forgotten.")
+        assert dialog.old_count_label.isHidden(), "the number is the same"
+        assert dialog.confirm.large_check.isVisible()
+        assert not dialog.confirm.remove_button.isEnabled()
+
+
+async def test_another_memory_ends_a_dialog_that_is_in_the_background(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(3)) as it:
+        dialog = await it.planned(Target.below(ACME))
+        gate = engine.hold("forget")
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: gate.waiting == 1)
+        dialog.running.hide_button.click()
+        it.removals.leave(None)
+        assert it.removals.dialog is None
+        await until(lambda: not it.removals.jobs.is_busy)
+
+
+async def test_a_receipt_that_cannot_be_printed_there_says_so(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(3)) as it:
+        dialog = await it.planned(Target.of_ids([(await rows_of(it.engine))[0]]))
+        await it.done()
+        dialog.receipt.print_button.click()
+        await choose_file(until, tmp_path / "receipts" / "no folder.pdf" / "receipt.pdf")
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "receipt.pdf" in dialog.banner.sentence
+        dialog.receipt.print_button.click()
+        await choose_file(until, tmp_path / "receipt.pdf")
+        await until(lambda: dialog.banner.sentence.startswith("Printed to"))
+        assert (tmp_path / "receipt.pdf").read_bytes().startswith(b"%PDF")
+        assert (tmp_path / "receipt.pdf").read_bytes().rstrip().endswith(b"%%EOF")

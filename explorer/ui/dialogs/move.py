@@ -44,6 +44,7 @@ from explorer.ui.dialogs.remove_parts.running import RunningPart
 from explorer.ui.dialogs.remove_parts.words import reads_below
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_label
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -98,6 +99,7 @@ class MoveDialog(QDialog):
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
     run_ended = Signal(object)  # a MoveOutcome; None where nothing was begun
+    run_left = Signal()  # in its middle, by a fault of ours: some of it may be done
 
     def __init__(self, source: From, target: Target, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -208,6 +210,7 @@ class MoveDialog(QDialog):
         self.done_button = QPushButton(tr("Done"))
         self.done_button.setObjectName("moveDoneButton")
         self.done_button.setProperty("kind", "primary")
+        take_first_click_only(self.again_button, self.done_button)
         after = QWidget()
         column = QVBoxLayout(after)
         column.setContentsMargins(0, 0, 0, 0)
@@ -232,6 +235,7 @@ class MoveDialog(QDialog):
         self._step = MoveStep(0, 0)
         self.choice.chosen.connect(self._on_choice_chosen)
         self.form.place_changed.connect(self._on_form_place_changed)
+        self.form.typed.connect(self._drop_count)
         self.form.changed.connect(self._count)
         self.count_button.clicked.connect(self._on_count_button_clicked)
         self.numbers.sample_opened.connect(self.item_opened)
@@ -351,12 +355,16 @@ class MoveDialog(QDialog):
 
     # Counting
 
-    def _count(self) -> None:
-        """Read what would go, if it is said where to."""
+    def _drop_count(self) -> None:
+        """Nothing goes to the node that stood there before: the button may be pressed without leaving the field."""
         self._move = None
         self.jobs.cancel("count")
-        self.banner.clear()
         self.move_button.setEnabled(False)
+
+    def _count(self) -> None:
+        """Read what would go, if it is said where to."""
+        self._drop_count()
+        self.banner.clear()
         self.move_button.setText(tr(self.choice.choice))
         self.plan_column.show_sections([])
         self.numbers.setEnabled(True)
@@ -546,9 +554,13 @@ class MoveDialog(QDialog):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         said, details = news.sentence(error), news.details(error)
-        if lane == "run":  # before anything was begun
+        if lane == "run":
             self._end_run()
-            self.run_ended.emit(None)
+            if isinstance(error, TinyMemoryError):  # before anything was begun
+                self.run_ended.emit(None)
+            else:
+                self.run_left.emit()
+                self._count()  # what is left is another number
             self.banner.show_error(said, details)
         elif lane == "count":
             self._end_count(tr("not counted to the end"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QUrl, Signal
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QUrl, Signal
 from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QWidget
 
 from explorer import text
+from explorer.engines.os_errors import why
 from explorer.i18n import tr
-from explorer.transfer import refuse_memory
+from explorer.transfer import FileError, refuse_memory
 from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
@@ -62,18 +63,30 @@ class ReceiptPage(QDialog):
             self, tr("Print the receipt to a PDF file"), f"{self._receipt.stem}.pdf", "PDF (*.pdf)"
         )
         if path is not None:
-            print_page(self._html, path)
+            await print_page(self._html, path)
             self.printed.emit(path)
 
 
-def print_page(html: str, path: Path) -> None:
-    """A page as a PDF file, in A4."""
+async def print_page(html: str, path: Path) -> None:
+    """A page as a PDF file, in A4. Raises FileError where it cannot be written, which Qt's own writer does not tell."""
     document = QTextDocument()
     document.setHtml(html)
-    writer = QPdfWriter(str(path))
+    printed = QBuffer()
+    printed.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QPdfWriter(printed)
     writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
     writer.setTitle(path.stem)
     document.print_(writer)
+    del writer  # it writes the end of the file
+    try:
+        await asyncio.to_thread(path.write_bytes, bytes(printed.data().data()))
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {why(error)}") from error
+
+
+def printed_words(path: Path) -> str:
+    """Where the file is now, a sentence."""
+    return tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
 
 
 async def choose_target(

@@ -46,7 +46,7 @@ from explorer.removal.way_back import Export
 from explorer.ui import icons, news
 from explorer.ui.banner import UNLIMITED, Banner
 from explorer.ui.busy import BusyLine
-from explorer.ui.dialogs.receipt_page import choose_target, print_page
+from explorer.ui.dialogs.receipt_page import choose_target, print_page, printed_words
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
 from explorer.ui.dialogs.remove_parts.numbers import Numbers
@@ -506,6 +506,7 @@ class RemoveDialog(QDialog):
         self.running.end()
         self.plan_column.allow_offers(True)
         self._lower.setCurrentIndex(0)
+        self.confirm.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)  # else it is on the red one again
         self.choice.show()
         if self.isHidden():
             self.show()
@@ -517,15 +518,11 @@ class RemoveDialog(QDialog):
         removal.preview, removal.way_back = now, None  # the file holds what is no longer what would go
         self._show_preview(removal, now)
         self.old_count_label.say(before)
-        self.old_count_label.show()
-        what = news.changes(len(difference.new), len(difference.gone))
-        erased = tr("The number has moved: {what}. Nothing was erased.", what=what)
-        forgotten = tr("The number has moved: {what}. Nothing was forgotten.", what=what)
-        self.moved_label.setText(erased if self._action is Action.ERASE else forgotten)
+        self.old_count_label.setVisible(bool(difference))
+        self.moved_label.setText(words.moved(self._action, difference))
         self.moved_label.show()
         self.confirm.way_back.offer(words.can_export(self._where.engine))
         self._ask_for_it(now, has_moved=True)
-        self.confirm.cancel_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self._announce(self.moved_label.text())
 
     # Afterwards
@@ -570,7 +567,8 @@ class RemoveDialog(QDialog):
         path = await choose_target(self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)")
         if path is not None:
             read = await asyncio.to_thread(Receipt.read, receipt)
-            print_page(await asyncio.to_thread(page, read, self._where.zone), path)
+            await print_page(await asyncio.to_thread(page, read, self._where.zone), path)
+            self.banner.show_note(printed_words(path), icon="check-ring")
             self.printed.emit(path)
 
     # Ends
@@ -672,7 +670,7 @@ class RemoveDialog(QDialog):
         if self._is_running:
             self._is_running = False
             self.run_ended.emit(None, self._planned)
-        self.close()
+        self.done(QDialog.DialogCode.Rejected)  # as `close`, also where it is hidden
 
     async def aclose(self) -> None:
         """End what it asks for; a removal that runs is left, with a receipt that is true so far."""

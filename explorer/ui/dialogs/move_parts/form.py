@@ -47,6 +47,7 @@ class MoveForm(QFrame):
     """`changed` comes when the answer is another, and once a person pauses in typing it."""
 
     place_changed = Signal()
+    typed = Signal()  # the node is being typed: what was answered before is no answer any more
     changed = Signal()
 
     def __init__(self, places: Sequence[Place], parent: QWidget | None = None) -> None:
@@ -195,6 +196,7 @@ class MoveForm(QFrame):
     def _on_node_edit_edited(self) -> None:
         self._show()
         self._typing.start()
+        self.typed.emit()
 
     def _on_node_edit_finished(self) -> None:
         if self._typing.isActive():

@@ -29,6 +29,7 @@ from explorer.removal.way_back import WayBack
 from explorer.ui.dialogs.remove_parts.confirm import home
 from explorer.ui.dialogs.remove_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.words import doubt
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.headline import headline
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
@@ -99,6 +100,7 @@ class ReceiptView(QWidget):
         self.retry_button = _button("retryButton", "")
         self.done_button = _button("doneButton", tr("Done"))
         self.done_button.setProperty("kind", "primary")
+        take_first_click_only(self.retry_button, self.done_button)
         foot = QFrame()
         foot.setProperty("surface", "dialogFoot")
         row = QHBoxLayout(foot)

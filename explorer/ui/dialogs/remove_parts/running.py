@@ -11,6 +11,7 @@ from explorer import text
 from explorer.i18n import tr
 from explorer.removal.outcome import Phase, Step
 from explorer.removal.plan import Action
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 
@@ -63,6 +64,7 @@ class RunningPart(QWidget):
             row.addWidget(button)
         for button in (self.pause_button, self.stop_button, self.hide_button):
             button.setAutoDefault(False)
+        take_first_click_only(self.pause_button, self.stop_button, self.hide_button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -16,7 +16,8 @@ from explorer.i18n import tr, tr_n
 from explorer.removal import words as shared
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
-from explorer.removal.preview import Preview, Source
+from explorer.removal.preview import Moved, Preview, Source
+from explorer.ui import news
 from explorer.ui.conditions import conditions
 
 NAME_CHARS = 1_200  # of a node: the longest there can be
@@ -94,6 +95,18 @@ def recounted(action: Action) -> str:
     if action is Action.ERASE:
         return tr("Counted once more when you press. If the number has moved, nothing is erased.")
     return tr("Counted once more when you press. If the number has moved, nothing is forgotten.")
+
+
+def moved(action: Action, difference: Moved) -> str:
+    """Why it did not run: other items than those shown, or as many of them of fewer that are stored."""
+    if not difference:
+        if action is Action.ERASE:
+            return tr("Less is stored here than before: this is a larger part of it now. Nothing was erased.")
+        return tr("Less is stored here than before: this is a larger part of it now. Nothing was forgotten.")
+    what = news.changes(len(difference.new), len(difference.gone))
+    if action is Action.ERASE:
+        return tr("The number has moved: {what}. Nothing was erased.", what=what)
+    return tr("The number has moved: {what}. Nothing was forgotten.", what=what)
 
 
 # The plan
