@@ -783,7 +783,9 @@ async def test_a_fault_in_the_middle_is_not_said_to_be_nothing(
         assert "Nothing was forgotten" not in dialog.banner.sentence
         assert "left in the middle" in dialog.share_label.text()
         assert not dialog.confirm.remove_button.isEnabled()
-        assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
+        job = it.window.job_list.jobs[0]
+        assert job.state is State.FAILED
+        assert job.words == f"{dialog.banner.sentence} It was left in the middle; the journal has what went."
         dialog.count_button.click()
         await it.counted()
         assert dialog.count_label.text() == "5 items", "which is what nobody knew before"
@@ -850,6 +852,9 @@ async def test_what_is_the_same_number_but_a_larger_part_by_now_says_so(
     items = [*at(2), *[learning(f"filler {i}", "team:north") for i in range(4)]]
     async with opened(qtbot, tmp_path, until, engine, items) as it:
         dialog = await it.planned(Target.below(ACME))
+        dialog.confirm.way_back.export_button.click()
+        await choose_file(until, tmp_path / "back.jsonl")
+        await until(lambda: dialog.confirm.way_back.path_label.isVisible())
         north = ListRequest(filter=MetaFilter(reach=Reach.exact(Namespace.parse("team:north"))), limit=10)
         await engine.forget(ForgetTarget(ids=[hit.id for hit in (await engine.list(north)).items]))
         it.answer()
@@ -859,6 +864,41 @@ async def test_what_is_the_same_number_but_a_larger_part_by_now_says_so(
         assert dialog.old_count_label.isHidden(), "the number is the same"
         assert dialog.confirm.large_check.isVisible()
         assert not dialog.confirm.remove_button.isEnabled()
+        assert dialog.confirm.way_back.path_label.isVisible(), "the file still holds what would go"
+        assert dialog.removal is not None
+        assert dialog.removal.way_back is not None
+
+
+async def test_a_way_back_that_lacks_what_came_meanwhile_is_none(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        dialog.confirm.way_back.export_button.click()
+        await choose_file(until, tmp_path / "back.jsonl")
+        await until(lambda: dialog.confirm.way_back.path_label.isVisible())
+        await it.engine.store(learning("late", "team:acme"))
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: dialog.moved_label.isVisible())
+        assert dialog.confirm.way_back.path_label.isHidden()
+        assert dialog.confirm.way_back.export_button.isVisible()
+        assert dialog.removal is not None
+        assert dialog.removal.way_back is None
+
+
+async def test_a_run_that_failed_before_anything_went_has_a_job_that_failed(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(3)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+        engine.fail("forget", Unauthorized("no such key"))
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        job = it.window.job_list.jobs[0]
+        assert job.state is State.FAILED
+        assert job.words.startswith("The key was refused: no such key.")
+        assert job.words.endswith("Nothing was removed.")
 
 
 async def test_another_memory_ends_a_dialog_that_is_in_the_background(
