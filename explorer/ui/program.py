@@ -27,7 +27,7 @@ from explorer.engines import (
 )
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
-from explorer.removal.journal import Journal, is_done_in
+from explorer.removal.journal import is_done_in
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
@@ -77,10 +77,10 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
-        window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
-        self.removals = Removals(window, window.journal.journal)
+        journal = window.journal.journal
+        self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
-        self.moves = Moves(window, window.journal.journal, store, keys)
+        self.moves = Moves(window, journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run

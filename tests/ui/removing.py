@@ -96,9 +96,10 @@ async def opened(
 ) -> AsyncIterator[Opened]:
     for start in range(0, len(items), 100):
         await engine.store_many(list(items[start : start + 100]))
-    window = MainWindow()
+    journal = Journal(tmp_path / "receipts")
+    window = MainWindow(journal=journal)
     qtbot.addWidget(window)
-    removals = Removals(window, Journal(tmp_path / "receipts"))
+    removals = Removals(window, journal)
     urls: list[QUrl] = []
     removals.open_url = urls.append
     window.resize(1440, 900)

@@ -156,7 +156,7 @@ async def test_a_node_is_moved_from_its_menu(qtbot: QtBot, tmp_path: Path, until
         await until(lambda: window.is_idle)
         assert window.error_banner.sentence == "2 of 2 items moved."
         assert panel.model.index_of(node("project:p/agent:b")).isValid()
-        (receipt,) = (tmp_path / "data" / "receipts").glob("*-move.jsonl")
+        (receipt,) = program.moves.journal.folder.glob("*-move.jsonl")
         assert dialog.outcome is not None
         assert dialog.outcome.receipt == receipt
         press(qtbot, dialog.list_button)
