@@ -16,6 +16,7 @@ from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.preview import stored
 from explorer.ui.dialogs.remove import RemoveDialog
+from explorer.ui.dialogs.remove_parts.numbers import CountTable
 from explorer.ui.main_window import MainWindow
 from explorer.ui.removals import Removals
 from tests.conftest import Until
@@ -118,6 +119,11 @@ async def opened(
 def said(dialog: QDialog) -> list[str]:
     """Every label's text."""
     return [label.text().replace(NARROW, " ") for label in dialog.findChildren(QLabel) if label.isVisible()]
+
+
+def told(table: CountTable) -> list[str]:
+    """What is heard of each row."""
+    return [table.counts.spoken(row) for row in range(table.counts.size())]
 
 
 async def choose_file(until: Until, path: Path) -> None:

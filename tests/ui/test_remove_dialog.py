@@ -40,7 +40,7 @@ from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
 from tests.ui.looks import cut_words
-from tests.ui.removing import choose_file, opened, said
+from tests.ui.removing import choose_file, opened, said, told
 from tests.ui.test_app import is_idle, memory, rows, running
 
 ACME = Namespace.parse("team:acme")
@@ -88,8 +88,8 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
             assert len(dialog.findChildren(QWidget, name)) == 1, name
         assert dialog.count_label.text() == "3 items"
         assert dialog.share_label.text().replace("\u00a0", " ") == "of 6 stored, 50 %"
-        assert dialog.numbers.preview_table.counts.rows == [("agent:writer", 2), ("team:acme", 1)]
-        assert dialog.numbers.kind_table.counts.rows == [("Learning", 3)]
+        assert told(dialog.numbers.preview_table) == ["agent:writer, 2 items", "team:acme, 1 item"]
+        assert told(dialog.numbers.kind_table) == ["Learning, 3 items"]
         assert [hit.text for hit in dialog.numbers.sample_view.samples.hits][:2] == ["at the team", "the writer's"]
         assert dialog.numbers.sample_view.samples.notes[:2] == ["oldest", "newest"]
         assert dialog.confirm.remove_button.text() == "Erase 3 items"
@@ -189,10 +189,7 @@ async def test_a_prefix_names_what_it_catches(qtbot: QtBot, tmp_path: Path, unti
     ]
     async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
         dialog = await it.planned(Target.of_filter(MetaFilter(file_path="/home/u/proj")))
-        assert {path for path, _ in dialog.numbers.path_table.counts.rows} == {
-            "/home/u/proj/a.md",
-            "/home/u/proj/b/c.md",
-        }
+        assert set(told(dialog.numbers.path_table)) == {"/home/u/proj/a.md, 1 item", "/home/u/proj/b/c.md, 1 item"}
         assert any("also matches what is below" in line for line in dialog.plan_column.sentences)
         await it.done()
         assert await it.texts() == {"in /home/u/proj-old/d.md"}
