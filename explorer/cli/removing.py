@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from explorer.cli.options import filter_flags, filter_of, opened
+from explorer.cli.options import filter_flags, filter_of, flag, opened
 from explorer.cli.output import Console, one_line, plural, size_text, visible
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, Unsupported
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unsupported
 from explorer.removal import words
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.journal import Journal, default_folder
@@ -30,9 +31,10 @@ _MOST = 10  # lines of each table
 EPILOG = """\
 Without --yes nothing is removed: the plan is shown, counted to the end. With --yes it is counted once more, and runs
 only where that finds the same items. The receipt is written as it goes; its path is printed.
---json prints one object: plan, and where it ran outcome and receipt.
+--json prints one object: plan, way_back where --export made one, and where it ran outcome and receipt.
 Exit status: 0 all that was planned is gone and nothing asked again answers (or the plan was only shown); 1 something is
-left, or still answers; 2 a plan that is refused or not confirmed; 130 interrupted."""
+left, or still answers, or the engine has not finished its removal; 2 a plan that is refused or not confirmed;
+130 interrupted."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +57,15 @@ async def run(
 ) -> int:
     if args.dry_run and args.yes:
         parser.error("--dry-run and --yes contradict each other")
+    for name in ("export", "receipts", "folder", "file_path"):  # a script's variable that was never set, perhaps
+        if getattr(args, name) is not None and not getattr(args, name).strip():
+            parser.error(f"{flag(name)} is given, and blank: leave it out, or say what is meant")
+    if not all(id.strip() for id in ids):
+        parser.error("--id is given, and blank: say which item is meant")
     target = _target(args, parser, ids)
+    if (why_not := _cannot_write(args)) is not None:
+        console.note(f"tinymemory: {why_not}; nothing was removed")
+        return REFUSED
     async with opened(args, read_only=not args.yes) as memory:
         try:
             plan = await make_plan(memory.engine, target, action)
@@ -63,8 +73,7 @@ async def run(
             console.note(f"tinymemory: {error.text}")
             return REFUSED
         name = args.connection or memory.path or memory.engine.descriptor().label
-        journal = Journal(Path(args.receipts or default_folder()))
-        removal = Removal(memory.engine, plan, journal, name, keeps_texts=args.keep_texts)
+        removal = Removal(memory.engine, plan, _journal(args), name, keeps_texts=args.keep_texts)
         async with contextlib.aclosing(removal.count()) as counting:
             async for found in counting:
                 console.progress(f"{plural(found.total, 'item')} counted")
@@ -86,6 +95,8 @@ async def run(
             return 0
         answers = Answers(args.confirm, args.whole_tree, args.large)
         if not preview.total:
+            if args.json:
+                console.json(json.dumps(told, ensure_ascii=False))
             console.note("There is nothing to remove.")
             return 0
         if (missing := _missing(confirmation, answers)) is not None:
@@ -103,8 +114,16 @@ async def run(
             )
             if back.incomplete:
                 console.note(
-                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them."
+                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them:"
                 )
+                for id in back.incomplete:
+                    console.note(f"  {one_line(id, 70)}")
+            told["way_back"] = {
+                "path": str(back.path),
+                "items": back.items,
+                "size_bytes": back.size_bytes,
+                "incomplete": back.incomplete,
+            }
         try:
             last = await _carry_out(removal, answers, console)
         except Unsupported as error:  # raised only where nothing was removed
@@ -128,12 +147,28 @@ async def run(
             console.out()
             for line in _outcome_lines(action, outcome):
                 console.out(visible(line))
-        return 0 if outcome.is_clean else LEFT
+        return 0 if outcome.is_clean and not outcome.remains else LEFT
+
+
+def _journal(args: argparse.Namespace) -> Journal:
+    return Journal(default_folder() if args.receipts is None else Path(args.receipts).absolute())
+
+
+def _cannot_write(args: argparse.Namespace) -> str | None:
+    """Why nothing can be removed; None where it is to be shown only, or can. No file is made where there is none."""
+    _, settings, _ = args.memory
+    if args.yes and settings.read_only:
+        return f"the connection {args.connection} is open read-only"
+    if args.yes and settings.path and not os.path.lexists(settings.path):
+        return f"there is no file {os.path.abspath(settings.path)}"
+    return None
 
 
 async def _remains(engine: MemoryEngine, preview: Preview) -> list[str]:
-    health = await engine.health()
-    found = remaining(engine.descriptor(), preview, health.reason)
+    said = None
+    with contextlib.suppress(TinyMemoryError):  # the plan can be shown all the same
+        said = (await engine.health()).reason
+    found = remaining(engine.descriptor(), preview, said)
     return [remnant.words for remnant in found]
 
 
@@ -221,7 +256,7 @@ def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[st
     if preview.samples:
         yield "samples:"
     for hit in preview.samples:
-        yield f"  {hit.id[:12]}  {one_line(hit.text, 90)}"
+        yield f"  {one_line(hit.id, 70)}  {one_line(hit.text, 90)}"
 
 
 def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
@@ -247,6 +282,9 @@ def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
         yield f"  asked again, {check.asked}{f' {check.mode}' if check.mode else ''}: {_answer(check)}"
     for receipt in outcome.receipts:
         yield f"  engine: {receipt}"
+    for said in outcome.remains:
+        if said not in outcome.receipts:
+            yield f"  remains: {said}"
     if outcome.receipt is not None:
         yield f"receipt: {outcome.receipt}"
 
@@ -285,6 +323,9 @@ def _outcome_object(outcome: Outcome) -> dict[str, Any]:
         "not_tried": outcome.not_tried,
         "unanswered": outcome.unanswered,
         "stopped": outcome.stopped,
+        "erased_scopes": outcome.erased_scopes,
+        "receipts": outcome.receipts,
+        "remains": outcome.remains,
         "stored_before": outcome.stored_before,
         "stored_after": outcome.stored_after,
         "checks": [

@@ -21,6 +21,7 @@ from explorer.contract import (
     ItemId,
     MemoryEngine,
     MetaFilter,
+    Namespace,
     Reach,
     RecallRequest,
     TinyMemoryError,
@@ -30,13 +31,14 @@ from explorer.contract import (
 )
 from explorer.contract.engine import alike
 from explorer.contract.model import collapsed, trimmed
-from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.contract.query import MAX_BUCKETS, MAX_SCAN
 from explorer.i18n import tr
 from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
+from explorer.transfer import by_sandbox
 
 _FETCHED = 20
 _RECALLS = 5
@@ -112,27 +114,32 @@ class Checking:
     async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
         """Ask, telling before each question; each finished line is added to the outcome's checks.
 
-        Once it is stopped, what was not asked by then is a check with an error.
+        Once it is stopped, or left, what was not asked by then is a check with an error.
         """
         lines = self._lines()
         total = sum(len(line.questions) for line in lines)
         done = 0
-        for line in lines:
-            for ask in line.questions:
-                yield Step(Phase.CHECKING, done, total, None, outcome)
-                async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
-                    async for why in waiting:
-                        yield Step(Phase.CHECKING, done, total, why, outcome)
-                done += 1
-            if not line.questions:  # nothing was found, but nothing was asked either
-                line.error = tr("no text of what went was kept that could be asked with")
-            outcome.checks.append(line.check())
+        try:
+            for line in lines:
+                for ask in line.questions:
+                    yield Step(Phase.CHECKING, done, total, None, outcome)
+                    async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
+                        async for why in waiting:
+                            yield Step(Phase.CHECKING, done, total, why, outcome)
+                    done += 1
+                if not line.questions:  # nothing was found, but nothing was asked either
+                    line.error = tr("no text of what went was kept that could be asked with")
+                outcome.checks.append(line.check())
+        finally:
+            for line in lines[len(outcome.checks) :]:
+                line.error = line.error or _not_asked()
+                outcome.checks.append(line.check())
 
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
         while line.error is None:
             if self._control.is_stopped:
-                line.error = tr("it was stopped before this was asked")
+                line.error = _not_asked()
                 return
             asked_at = self._patience.clock()
             try:
@@ -247,6 +254,10 @@ class Checking:
                 line.found.setdefault(hit.id, hit)
 
 
+def _not_asked() -> str:
+    return tr("it was stopped before this was asked")
+
+
 async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[ItemId]) -> set[ItemId]:
     """Which of `ids`, all of them previewed, the engine still has. Raises its errors."""
     found: set[ItemId] = set()
@@ -258,16 +269,10 @@ async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[It
 def by_reach(preview: Preview, ids: Collection[ItemId]) -> Iterator[GetRequest]:
     """What to ask to get `ids`, sandboxed ones in their own sandbox."""
     wanted = frozenset(ids)
-    sandboxed = {id for inside in preview.sandboxed.values() for id in inside}
-    groups: list[tuple[Reach | None, list[ItemId]]] = [
-        (None, [id for id in preview.ids if id in wanted and id not in sandboxed])
-    ]
-    groups += [
-        (Reach.subtree(root), [id for id in inside if id in wanted]) for root, inside in preview.sandboxed.items()
-    ]
-    for reach, group in groups:
-        for start in range(0, len(group), MAX_GET_IDS):
-            yield GetRequest(ids=group[start : start + MAX_GET_IDS], reach=reach)
+    boxes = {id: box for box, inside in preview.sandboxed.items() for id in inside}
+    nodes = {id: boxes.get(id, Namespace.ROOT) for id in preview.ids if id in wanted}
+    for reach, group in by_sandbox(nodes):
+        yield GetRequest(ids=group, reach=reach)
 
 
 def shares(text: str, other: str) -> bool:

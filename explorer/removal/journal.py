@@ -89,7 +89,7 @@ class Journal:
             "target": plan.target,
             "kinds": preview.kinds,
             "nodes": preview.nodes,
-            "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
+            "sources": preview.sources,
             "gone": len(preview.gone),
             "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
             "takes_sandboxes": plan.takes_sandboxes,
@@ -108,11 +108,6 @@ class Journal:
             }
         return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
 
-    def begin_move(self, engine: MemoryEngine, connection: str, first_line: Mapping[str, Any]) -> ReceiptWriter:
-        """Begin the receipt of a move or a copy out of `engine`, from what it says of itself. Raises FileError."""
-        facts = {name: value for name, value in first_line.items() if name not in ("action", "engine", "ids")}
-        return self.start(str(first_line["action"]), engine, connection, first_line["ids"], **facts)
-
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:
@@ -122,6 +117,8 @@ class Journal:
         if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
             said = target.model_dump(mode="json", by_alias=True)
             facts["target"] = {**said, "ids": [], "named": len(target.ids)}
+        if "sources" in facts:
+            facts["sources"] = {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in facts["sources"].items()}
         for name in ("nodes", "sources"):
             if name in facts:
                 facts.update(_most(name, facts[name]))
@@ -199,8 +196,10 @@ class Journal:
             receipt = Receipt.read(path)
             if receipt.is_finished:
                 return
+            done = {"done": receipt.copied} if receipt.action == "copy" else {}
             writer.close(
                 removed=receipt.removed,
+                **done,
                 already_gone=receipt.already_gone,
                 failed=receipt.failed_in_all,
                 not_tried=receipt.not_tried,

@@ -61,6 +61,8 @@ class Outcome:
     erased_scopes: int | None = None
     receipts: list[str] = field(default_factory=list)
     """The engine's own, of an erase."""
+    remains: list[str] = field(default_factory=list)
+    """What the engine says once it is done of what its removals did not reach yet, a sentence each."""
     stored_before: int = 0
     stored_after: int | None = None
     """None where it could not be counted, or is not yet."""

@@ -15,8 +15,9 @@ from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryEr
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, unexpected
+from explorer.removal.forgetting import Forgetting
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
@@ -109,14 +110,14 @@ class Removal:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
         outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
-        with await self._begin() as writer:
+        with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
                     async for step in steps:
                         yield step
             except BaseException as error:
-                outcome.stopped = outcome.stopped or _why_left(error)
+                outcome.stopped = outcome.stopped or why_left(error)
                 with contextlib.suppress(FileError, OSError):
                     writer.note("stopped", why=outcome.stopped)
                     writer.close(**_numbers(outcome))
@@ -126,7 +127,7 @@ class Removal:
                     log.exception("a removal ended early")
             else:
                 try:
-                    await _on_a_thread(lambda: writer.close(**_numbers(outcome)))
+                    await on_a_thread(lambda: writer.close(**_numbers(outcome)))
                 except FileError as error:
                     outcome.stopped = outcome.stopped or error.text
         yield Step(Phase.DONE, outcome.settled, outcome.planned, outcome=outcome)
@@ -152,12 +153,21 @@ class Removal:
             async for now in counting:
                 yield now
 
+    async def _recount(self) -> Preview:
+        async with contextlib.aclosing(self._counted_again()) as counting:
+            async for now in counting:
+                found = now
+        return found
+
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
             async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
                 async for step in steps:
                     yield step
+            # An erase takes what is there, and that took a while.
+            if self.plan.action is Action.ERASE and moved(preview, await self._recount()):
+                raise InvalidRequest("what is stored changed while the texts were written down; count it again")
         removing = self._removing(preview, outcome, writer, patience)
         async with contextlib.aclosing(removing.run()) as steps:
             async for step in steps:
@@ -172,29 +182,25 @@ class Removal:
         if gone:
             self._control.next_part()
             checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
-            async with contextlib.aclosing(checking.run(outcome)) as steps:
-                written = 0
-                async for step in steps:
-                    written = _write_checks(writer, outcome, written)
-                    outcome.waited_s = patience.waited_s
-                    yield step
-            _write_checks(writer, outcome, written)
-            _reconcile(outcome, checking.there)
+            try:
+                async with contextlib.aclosing(checking.run(outcome)) as steps:
+                    async for step in steps:
+                        _write_checks(writer, outcome)
+                        outcome.waited_s = patience.waited_s
+                        yield step
+            except BaseException:  # those that were not asked have lines as well
+                with contextlib.suppress(FileError):
+                    _write_checks(writer, outcome)
+                raise
+            finally:
+                _reconcile(outcome, checking.there)
+            _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
             outcome.stored_after, _ = await stored(self.engine)
         outcome.waited_s = patience.waited_s
-        if words := await self._told():
-            writer.note("remains", words=words)
-
-    async def _begin(self) -> ReceiptWriter:
-        begun: list[ReceiptWriter] = []
-        try:
-            await _on_a_thread(lambda: begun.append(self._journal.begin(self, self.plan.action.value)))
-        except asyncio.CancelledError:
-            for writer in begun:
-                writer.discard()
-            raise
-        return begun[0]
+        outcome.remains = await self._told()
+        if outcome.remains:
+            writer.note("remains", words=outcome.remains)
 
     async def _keep_texts(
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
@@ -216,14 +222,8 @@ class Removal:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
 
-        async def recount() -> Preview:
-            async with contextlib.aclosing(self._counted_again()) as counting:
-                async for now in counting:
-                    found = now
-            return found
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._recount, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""
@@ -252,25 +252,8 @@ class Removal:
         return self.preview
 
 
-async def _on_a_thread(call: Callable[[], object]) -> None:
-    """Runs to its end also where this is cancelled, so that nobody else has the file meanwhile."""
-    running = asyncio.get_running_loop().run_in_executor(None, call)
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        running.exception()  # is not awaited by anybody else
-        raise
-
-
 def _took_nothing(outcome: Outcome) -> bool:
     return not (outcome.settled or outcome.unanswered)
-
-
-def _why_left(error: BaseException) -> str:
-    if isinstance(error, TinyMemoryError):
-        return error.text
-    return unexpected(error) if isinstance(error, Exception) else tr("it was left before its end")
 
 
 def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
@@ -282,8 +265,9 @@ def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
     outcome.removed -= len(wrong) - neutral
 
 
-def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
-    for check in outcome.checks[written:]:
+def _write_checks(writer: ReceiptWriter, outcome: Outcome) -> None:
+    """Those that are not written yet."""
+    for check in outcome.checks[writer.checks :]:
         writer.note(
             "checked",
             asked=check.asked,
@@ -294,7 +278,6 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
             quoted=check.quoted,
             error=check.error,
         )
-    return len(outcome.checks)
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from explorer.contract import MemoryEngine, MetaFilter, Namespace, Reach
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach
+from explorer.contract.query import MAX_GET_IDS
 
 
 def names_sandboxes(engine: MemoryEngine) -> bool:
     """Whether the engine knows its nodes by itself: a count of its listing never enters a sandbox."""
     return type(engine).namespaces is not MemoryEngine.namespaces
+
+
+def reaches(nodes: Collection[Namespace]) -> list[Reach]:
+    """Those that together admit `nodes`, the one outside of all sandboxes first: a sandbox is read only by name."""
+    return [Reach.subtree(root) for root in sorted({_root(node) for node in nodes})]
+
+
+def by_sandbox(nodes: Mapping[ItemId, Namespace]) -> Iterator[tuple[Reach, list[ItemId]]]:
+    """Under which reach to get items at these nodes: at most as many ids each as one get takes."""
+    groups: dict[Namespace, list[ItemId]] = defaultdict(list)
+    for id, node in nodes.items():
+        groups[_root(node)].append(id)
+    for root, ids in groups.items():
+        for start in range(0, len(ids), MAX_GET_IDS):
+            yield Reach.subtree(root), ids[start : start + MAX_GET_IDS]
+
+
+def _root(node: Namespace) -> Namespace:
+    return Namespace.ROOT if node.sandbox is None else node.sandbox
 
 
 async def sandbox_roots(engine: MemoryEngine, filter: MetaFilter) -> list[tuple[Namespace, int]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from explorer.contract import EngineFailure, MemoryEngine
+from explorer.contract import EngineFailure, Exported, GetRequest, MemoryEngine
+from explorer.engines import ConnectionStore, EngineSettings, SavedConnection
 from explorer.engines.sqlite import SqliteEngine
 
 from .made import HOSTILE, ITEMS, Ran
@@ -107,6 +110,7 @@ def test_an_erase_by_metadata_is_refused_with_the_reason(run: Run, db: Path) -> 
         (["--node", "team:acme"], "say which"),
         (["--node", "team:acme", "--reach", "inherit"], "never goes up"),
         (["--dry-run", "--yes", "--tag", "x"], "contradict"),
+        (["--id", " "], "say which item"),
         (["--id", "0" * 64, "--tag", "x"], "one by one"),
     ],
 )
@@ -200,3 +204,96 @@ def test_an_engine_that_does_not_erase_is_a_refused_plan(
     assert "does not erase" in ran.err
     assert "forget" in ran.err
     assert ids() == held
+
+
+@pytest.mark.parametrize("name", ["--export", "--receipts", "--folder", "--file-path", "--node"])
+def test_a_blank_value_is_never_taken_for_none_or_for_all(
+    run: Run, db: Path, ids: Callable[[], set[str]], name: str
+) -> None:
+    held = ids()
+    ran = run("forget", "--reach", "subtree", "--tag", "travel", "--yes", name, " ")
+    assert ran.status == 2
+    assert "blank" in ran.err
+    assert ids() == held
+
+
+@pytest.mark.parametrize("command", ["forget", "erase"])
+def test_a_file_that_is_not_there_is_neither_made_nor_a_success(run: Run, tmp_path: Path, command: str) -> None:
+    ran = run(
+        *(command, "--db", tmp_path / "typo.db", "--node", "root", "--reach", "subtree"),
+        *("--yes", "--whole-tree", "--confirm", "root"),
+    )
+    assert ran.status == 2
+    assert "there is no file" in ran.err
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_a_connection_that_is_read_only_is_refused_before_anything_is_asked(
+    run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    settings = EngineSettings(path=db, read_only=True)
+    ConnectionStore().save(SavedConnection(name="locked", engine="sqlite", settings=settings))
+    held = ids()
+    receipts = tmp_path / "receipts"
+    ran = run("forget", "--connection", "locked", "--tag", "travel", "--receipts", receipts, "--yes")
+    assert ran.status == 2
+    assert "read-only" in ran.err
+    assert not receipts.exists()
+    assert ids() == held
+
+
+def test_json_is_printed_where_there_is_nothing_to_remove(run: Run, db: Path) -> None:
+    ran = run("forget", "--json", "--id", "0" * 64, "--yes")
+    assert ran.status == 0
+    assert json.loads(ran.out)["plan"]["not_there"] == ["0" * 64]
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+@pytest.mark.parametrize("command", ["forget", "erase"])
+def test_a_removal_that_the_engine_has_not_finished_is_no_success(
+    run: Run, db: Path, tmp_path: Path, command: str, flags: list[str]
+) -> None:
+    with contextlib.closing(sqlite3.connect(db)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM item").fetchone()
+        ran = run(
+            *(command, "--node", "team:acme", "--reach", "exact", "--receipts", tmp_path / "receipts"),
+            *("--yes", "--confirm", "team:acme", *flags),
+        )
+        assert ran.status == 1
+        assert "not finished" in ran.out
+        if flags:
+            assert "not finished" in json.loads(ran.out)["outcome"]["remains"][0]
+    again = run("forget", "--node", "user:dana", "--reach", "exact", "--yes", "--confirm", "user:dana")
+    assert (again.status, "not finished" in again.out) == (0, False)
+
+
+def test_the_samples_have_ids_that_can_be_named(run: Run, db: Path, ids: Callable[[], set[str]]) -> None:
+    shown = run("forget", "--tag", "travel").out
+    assert sum(id in shown for id in ids()) == 2
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+def test_a_way_back_that_lacks_items_names_them(
+    run: Run, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    get_items = SqliteEngine.get_items
+    part = json.loads(run("list", "--json", "--tag", "seat").out)["id"]
+
+    async def without(self: SqliteEngine, req: GetRequest) -> list[Exported]:
+        return [each for each in await get_items(self, req) if each.id != part]
+
+    monkeypatch.setattr(SqliteEngine, "get_items", without)
+    ran = run(
+        *("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes"),
+        *("--export", tmp_path / "back.jsonl", *flags),
+    )
+    assert ran.status == 0, ran.err
+    assert part in ran.err
+    if flags:
+        assert json.loads(ran.out)["way_back"] == {
+            "path": str(tmp_path / "back.jsonl"),
+            "items": 1,
+            "size_bytes": (tmp_path / "back.jsonl").stat().st_size,
+            "incomplete": [part],
+        }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from explorer.contract import (
@@ -21,10 +24,13 @@ from explorer.contract import (
 )
 from explorer.removal.checking import shares
 from explorer.removal.journal import Journal
-from explorer.removal.outcome import Asked, Outcome
+from explorer.removal.outcome import Asked, Outcome, Phase
+from explorer.removal.page import verdict
 from explorer.removal.plan import Action, Target
+from explorer.removal.receipts import Receipt, ReceiptWriter
+from explorer.transfer import FileError
 from tests.fakes import FakeEngine, filled, learning, page_of
-from tests.removal.made import Waits, check_of, counted, done, forgotten, held, ids_of, named
+from tests.removal.made import Waits, check_of, counted, done, forgotten, held, ids_of, named, yes
 
 TEAM = Target.at(Namespace.parse("team:acme"))
 SECRET = "the door of the vault behind the kitchen opens with the number 4711 and a turn to the left"
@@ -191,7 +197,7 @@ async def test_sandboxed_items_are_asked_for_in_their_sandboxes(journal: Journal
     outcome = await done(removal)
     assert (outcome.removed, outcome.is_clean) == (4, True)
     reaches = {str(req.reach.at) if req.reach else "": len(req.ids) for req in engine.requests("get")}
-    assert reaches == {"": 1, "service:mail": 2, "team:acme/service:bot": 1}
+    assert reaches == {"root": 1, "service:mail": 2, "team:acme/service:bot": 1}
     asked = {str(req.filter.reach.at) if req.filter.reach else "" for req in engine.requests("fetch")}
     assert asked == {"", "service:mail", "team:acme/service:bot"}
 
@@ -234,3 +240,55 @@ async def test_items_named_are_asked_for_by_what_their_own_metadata_says(journal
 )
 def test_forty_characters_in_a_row_are_no_chance(text: str, other: str, is_shared: bool) -> None:
     assert shares(text, other) is is_shared
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+async def test_left_while_it_is_asked_the_receipt_claims_nothing_of_the_rest(after: int, journal: Journal) -> None:
+    engine, _ = await one()
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    async with contextlib.aclosing(removal.run(yes(removal))) as steps:
+        async for step in steps:
+            after -= step.phase is Phase.CHECKING
+            if not after:
+                break
+    assert step.outcome is not None
+    assert not step.outcome.is_clean
+    receipt = Receipt.read(step.outcome.receipt or Path())
+    assert (receipt.removed, receipt.is_clean) == (1, False)
+    assert len(receipt.checks) == len(step.outcome.checks) == 4 + len(FetchMode)
+    assert receipt.checks[-1].error == "it was stopped before this was asked"
+    assert "Not every question could be asked again." in verdict(receipt)
+
+
+async def test_a_disk_that_fills_up_while_it_is_asked_leaves_the_rest_unknown(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = await one()
+    note = ReceiptWriter.note
+    refused = ["checked"]
+
+    def full_once(writer: ReceiptWriter, line: str, **facts: object) -> None:
+        if line in refused:
+            refused.remove(line)
+            raise FileError("the disk is full")
+        note(writer, line, **facts)
+
+    monkeypatch.setattr(ReceiptWriter, "note", full_once)
+    outcome = await forgotten(engine, TEAM, journal)
+    assert (outcome.removed, outcome.stopped, outcome.is_clean) == (1, "the disk is full", False)
+    receipt = Receipt.read(outcome.receipt or Path())
+    assert receipt.is_clean is False
+    assert [check.asked for check in receipt.checks] == [check.asked for check in outcome.checks]
+
+
+async def test_the_end_of_the_program_while_it_is_asked_is_no_clean_answer(journal: Journal) -> None:
+    engine, _ = await one()
+    outcome = await forgotten(engine, TEAM, journal)
+    assert outcome.receipt is not None
+    lines = outcome.receipt.read_bytes().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if b'"checked"' in line)
+    outcome.receipt.write_bytes(b"".join(lines[: first + 1]))
+    journal.settle(outcome.receipt)
+    said = verdict(Receipt.read(outcome.receipt))
+    assert "Not every question could be asked again." in said
+    assert not any("none found anything" in each for each in said)

@@ -767,6 +767,22 @@ async def test_texts_are_on_the_receipt_only_where_they_are_asked_for(keeps_text
     assert (outcome.removed, len(engine)) == (4, 0)
 
 
+async def test_an_erase_takes_nothing_that_came_while_texts_were_written_down(journal: Journal) -> None:
+    engine = await acme(2)
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    removal.keeps_texts = True
+    new = [learning("came meanwhile", "team:acme")]
+
+    def someone_adds(step: Step) -> None:
+        if step.phase is Phase.REMOVING and new:
+            engine._keep(new.pop())
+
+    with pytest.raises(InvalidRequest, match="count it again"):
+        await steps_of(removal, someone_adds)
+    assert not engine.requests("erase")
+    assert len(engine) == 4
+
+
 async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journal) -> None:
     engine = await acme(3)
     engine.state = EngineHealth.degraded("the removal is not finished: its log still holds traces")

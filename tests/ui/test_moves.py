@@ -38,6 +38,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
+from tests.removal.made import as_if_killed
 
 ITEMS: list[StoreItem] = [
     learning("tea", "team:a"),
@@ -122,13 +123,14 @@ def row_action(menu: QMenu, words: str) -> QAction:
 
 
 async def left_in_the_middle(move: Move, journal: Journal) -> Path:
-    """The receipt of a move that ends before its first batch."""
+    """The receipt of a move that was killed before its first batch."""
     async for _ in move.count():
         pass
     steps = move.run()
     await anext(steps)
     await steps.aclose()
     (path,) = journal.folder.glob("*-move.jsonl")
+    as_if_killed(path)
     return path
 
 
