@@ -170,9 +170,9 @@ class Removals:
         if outcome is None or dialog is None:
             if job is not None:
                 middle = tr("It was left in the middle; the journal has what went.")
-                left = middle if planned else tr("Nothing was removed.")
+                became = middle if planned else tr("Nothing was removed.")
                 state = State.FAILED if why else State.CANCELLED
-                self.window.job_list.end(job, state, " ".join(filter(None, (why, left))))
+                self.window.job_list.end(job, state, " ".join(filter(None, (why, became))))
             if planned and self.window.engine is engine:
                 self.window.refresh()
             return

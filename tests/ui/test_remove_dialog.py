@@ -422,12 +422,13 @@ async def test_erase_is_greyed_where_it_cannot_be_told(qtbot: QtBot, tmp_path: P
         dialog = await it.planned(Target.of_filter(MetaFilter(tags_any=["x"])), Action.ERASE)
         erase = dialog.choice.button("Erase")
         assert not erase.isEnabled()
-        assert erase.toolTip() == why_not_erase(it.engine, dialog.target)
+        reason = why_not_erase(it.engine, dialog.target)
+        assert erase.toolTip() == f"{reason}."
         assert dialog.action is Action.FORGET
         it.window.go_to_filter(MetaFilter(tags_any=["x"]))
         action = it.window.findChild(QAction, "eraseAction")
         assert not action.isEnabled()
-        assert "nodes and kinds" in action.toolTip()
+        assert action.toolTip() == f"{action.property('tip')}. {reason}."
 
 
 async def test_forget_and_erase_each_count_for_themselves(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

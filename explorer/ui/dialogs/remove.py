@@ -272,7 +272,7 @@ class RemoveDialog(QDialog):
         self._target, self._action = target, action
         self._beside = words.beside(target, self._where.nodes)
         self.outcome = None
-        self.choice.set_enabled(ERASE, not refused, refused)
+        self.choice.set_enabled(ERASE, not refused, text.full_stop(refused) if refused else "")
         self.choice.set_choice(ERASE if action is Action.ERASE else FORGET)
         self.choice.show()
         self._mark.show_icon("erase" if action is Action.ERASE else "minus-ring", "danger")

@@ -292,10 +292,10 @@ def _bars(months: Mapping[str, int]) -> list[tuple[str, int]]:
     held = sorted(years.items())  # of hundreds of years those that hold something
     if len(held) <= _MONTHS_MOST:
         return [(str(year), n) for year, n in held]
-    first, last = held[: -_MONTHS_MOST + 1], held[-_MONTHS_MOST + 1 :]
+    before, newest = held[: -_MONTHS_MOST + 1], held[-_MONTHS_MOST + 1 :]
     # Translators: names a bar of a chart: the number of all items from the years before this one.
-    earlier = tr("before {year}", year=str(last[0][0]))
-    return [(earlier, sum(n for _, n in first)), *((str(year), n) for year, n in last)]
+    earlier = tr("before {year}", year=str(newest[0][0]))
+    return [(earlier, sum(n for _, n in before)), *((str(year), n) for year, n in newest)]
 
 
 def _ordinal(month: str) -> int:
