@@ -1,4 +1,4 @@
-"""Buttons that take the place of one that was just pressed."""
+"""Buttons that may come to stand where one was just pressed."""
 
 from __future__ import annotations
 

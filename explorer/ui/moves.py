@@ -58,7 +58,7 @@ class Moves:
         self._job: Job | None = None
         self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
         self.jobs = Jobs(window)
-        window.move_wanted.connect(self.plan)
+        window.move_wanted.connect(self._on_window_move_wanted)
         window.journal.continue_wanted.connect(self.go_on)
         window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
@@ -194,6 +194,10 @@ class Moves:
         for engine in opened:
             with contextlib.suppress(TinyMemoryError):
                 await engine.aclose()
+
+    def _on_window_move_wanted(self, target: Target) -> None:
+        self.jobs.cancel("selected")  # what comes late must not stand in the place of what is looked at by then
+        self.plan(target)
 
     def _on_window_move_selected_wanted(self) -> None:
         plan_selected(self.window, self.jobs, self.plan)

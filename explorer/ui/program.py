@@ -509,7 +509,10 @@ class Program:
 
 def _about(jobs: list[Job]) -> tuple[str, str]:
     """How many jobs run, and which, and what becomes of them when they are ended."""
-    left = tr("What is stored by now stays; the rest is left out. An export that is not finished leaves no file.")
+    left = tr(
+        "What is stored by now stays, what is removed by now is gone, and the rest is left out. "
+        "An export that is not finished leaves no file."
+    )
     n = len(jobs)
     how_many = tr_n("{n} job is running", "{n} jobs are running", n, n=text.number(n))
     return how_many, "\n".join([*_told([job.title for job in jobs]), "", left])

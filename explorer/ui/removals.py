@@ -49,7 +49,7 @@ class Removals:
         self._job: Job | None = None
         self._lanes = itertools.count(1)
         self.jobs = Jobs(window)
-        window.removal_wanted.connect(self.plan)
+        window.removal_wanted.connect(self._on_window_removal_wanted)
         window.forget_selected_wanted.connect(self._on_window_forget_selected_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
 
@@ -71,7 +71,7 @@ class Removals:
     def plan(self, target: Target, action: Action, continues: Path | None = None) -> None:
         """Open the dialog on a target; it counts at once. `continues`: the receipt of what was interrupted."""
         engine = self.window.engine
-        if engine is None:
+        if engine is None or self._is_refused():
             return
         if (old := self.dialog) is not None:
             if old.is_running:
@@ -99,6 +99,16 @@ class Removals:
         self.dialog, self._continues = dialog, (continues, target) if continues is not None else None
         dialog.show()  # beside the window, in which samples are looked at
 
+    def _is_refused(self) -> bool:
+        """Whether nothing here can change, which is said: it may have been locked since that was asked for."""
+        if self.window.is_read_only:
+            self.window.show_error(text.full_stop(tr("Opened read-only")))
+        return self.window.is_read_only
+
+    def _on_window_removal_wanted(self, target: Target, action: Action) -> None:
+        self.jobs.cancel("selected")  # what comes late must not stand in the place of what is looked at by then
+        self.plan(target, action)
+
     def _on_window_forget_selected_wanted(self) -> None:
         plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
 
@@ -119,7 +129,7 @@ class Removals:
     def restore(self, path: Path) -> None:
         """Store an export back into the open memory."""
         engine = self.window.engine
-        if engine is not None:
+        if engine is not None and not self._is_refused():
             lane = f"restore {next(self._lanes)}"
             self.jobs.start(lane, self._restore(lane, engine, path), lambda _: None)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QAction, QMouseEvent
+from PySide6.QtGui import QAccessible, QAction, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -16,6 +16,7 @@ from explorer.contract import (
     EngineFailure,
     Facet,
     ForgetTarget,
+    Hit,
     ItemId,
     ItemKind,
     ListRequest,
@@ -38,7 +39,7 @@ from explorer.ui.job_list import State
 from explorer.ui.models.facet_rows import RowType
 from explorer.ui.theme import Theme
 from tests.conftest import Until
-from tests.fakes import FakeEngine, learning
+from tests.fakes import FakeEngine, Gate, learning
 from tests.ui.looks import cut_words
 from tests.ui.removing import choose_file, opened, said, told
 from tests.ui.test_app import is_idle, memory, rows, running
@@ -827,6 +828,62 @@ def second_click(button: QPushButton) -> None:
     for kind in (QEvent.Type.MouseButtonDblClick, QEvent.Type.MouseButtonRelease):
         event = QMouseEvent(kind, at, button.mapToGlobal(at), left, left, Qt.KeyboardModifier.NoModifier)
         QApplication.sendEvent(button, event)
+
+
+async def test_the_second_half_of_a_double_click_elsewhere_removes_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(3)) as it:
+        dialog = await it.planned(Target.of_ids([(await rows_of(it.engine))[0]]))
+        assert dialog.confirm.remove_button.isEnabled()
+        second_click(dialog.confirm.remove_button)
+        assert not dialog.is_running
+
+
+async def test_a_selection_that_is_read_late_does_not_take_the_place_of_another_plan(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(3)) as it:
+        gate = Gate()
+
+        async def late() -> AsyncGenerator[list[Hit], None]:
+            await gate.wait()
+            yield it.window.items.selected_hits()
+
+        monkeypatch.setattr(it.window.items, "selected_batches", late)
+        it.window.items.view.selectRow(0)
+        it.window.items.forget_action.trigger()
+        await until(lambda: gate.waiting == 1)
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        gate.open()
+        await until(lambda: not it.removals.jobs.is_busy)
+        assert it.dialog is dialog
+
+
+async def test_what_is_locked_meanwhile_is_not_planned_nor_restored(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(3), is_read_only=True) as it:
+        it.window.removal_wanted.emit(Target.below(ACME), Action.ERASE)
+        assert it.removals.dialog is None
+        assert it.window.error_banner.sentence == "Opened read-only."
+        it.removals.restore(tmp_path / "kept.jsonl")
+        assert not it.removals.jobs.is_busy
+
+
+async def test_all_that_takes_the_keyboard_has_a_name(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        nameless = nameless_in(dialog)
+        await it.done()
+        assert nameless + nameless_in(dialog) == []
+
+
+def nameless_in(dialog: QWidget) -> list[str]:
+    """What Tab comes to, and a screen reader has no word for."""
+    taken = [
+        one for one in dialog.findChildren(QWidget) if one.isVisible() and one.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
+    spoken = {one: QAccessible.queryAccessibleInterface(one).text(QAccessible.Text.Name) for one in taken}
+    return [one.objectName() or type(one).__name__ for one, name in spoken.items() if not name]
 
 
 async def test_after_a_refusal_the_keyboard_is_not_on_the_red_button(

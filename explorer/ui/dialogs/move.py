@@ -203,6 +203,7 @@ class MoveDialog(QDialog):
 
         self.result_column = PlanColumn()
         self.result_column.setObjectName("moveResult")
+        self.result_column.setAccessibleName(tr("What became of it"))
         self.again_button = QPushButton(tr("Go on with the rest…"))
         self.again_button.setObjectName("moveAgainButton")
         self.list_button = QPushButton(tr("Show them there"))
@@ -210,7 +211,7 @@ class MoveDialog(QDialog):
         self.done_button = QPushButton(tr("Done"))
         self.done_button.setObjectName("moveDoneButton")
         self.done_button.setProperty("kind", "primary")
-        take_first_click_only(self.again_button, self.done_button)
+        take_first_click_only(self.move_button, self.again_button, self.done_button)
         after = QWidget()
         column = QVBoxLayout(after)
         column.setContentsMargins(0, 0, 0, 0)

@@ -26,6 +26,7 @@ from explorer.removal.preview import Preview
 from explorer.removal.way_back import Export, WayBack
 from explorer.ui.dialogs.remove_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.words import press, recounted
+from explorer.ui.first_click import take_first_click_only
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -224,6 +225,7 @@ class ConfirmPart(QWidget):
         self.remove_button.setObjectName("removeButton")
         self.remove_button.setProperty("kind", "danger")
         self.remove_button.setAutoDefault(False)
+        take_first_click_only(self.remove_button)
 
         typed = QHBoxLayout()
         typed.setContentsMargins(margins(_CHECK_EDGE, 0, 0, 0))

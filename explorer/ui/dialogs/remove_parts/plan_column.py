@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from explorer.i18n import tr
 from explorer.text import label
 from explorer.ui.dialogs.remove_parts.words import Line, Section
 from explorer.ui.icons import IconLabel
@@ -23,6 +24,7 @@ class PlanColumn(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("planColumn")
+        self.setAccessibleName(tr("The plan in words"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

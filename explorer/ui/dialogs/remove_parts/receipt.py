@@ -83,8 +83,8 @@ class ReceiptView(QWidget):
         super().__init__(parent)
         self.setObjectName("receiptView")
         self._zone = zone
-        self._left = _scroll("receiptChecks")
-        self._right = _scroll("receiptSide")
+        self._left = _scroll("receiptChecks", tr("What a fresh read says"))
+        self._right = _scroll("receiptSide", tr("The numbers, and where it is written down"))
         self._right.setProperty("surface", "panel")
         self._right.setFixedWidth(theme().scaled(_SIDE_PX))
         body = QHBoxLayout()
@@ -370,9 +370,10 @@ def _rule() -> QFrame:
     return rule
 
 
-def _scroll(name: str) -> QScrollArea:
+def _scroll(name: str, spoken: str) -> QScrollArea:
     area = QScrollArea()
     area.setObjectName(name)
+    area.setAccessibleName(spoken)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
