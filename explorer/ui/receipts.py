@@ -12,6 +12,7 @@ from explorer.removal.journal import is_done_in
 from explorer.removal.page import heading, page
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ids_left
+from explorer.ui import reads
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.receipt_page import ReceiptPage, printed_words
 from explorer.ui.jobs import Jobs
@@ -28,6 +29,7 @@ class Receipts:
         self.window = window
         self._removals = removals
         self.jobs = Jobs(window)
+        window.job_list.watch(self.jobs, reads.of_receipts(self.jobs))
         journal = window.journal
         journal.open_wanted.connect(lambda path: self.jobs.start("open", self._read(path), self._show))
         journal.continue_wanted.connect(lambda path: self.jobs.start("continue", self._continue(path), lambda _: None))
@@ -51,7 +53,7 @@ class Receipts:
         dialog.show()
 
     def _leave(self, dialog: ReceiptPage, _: int) -> None:
-        self.jobs.start(f"leave {id(dialog)}", self._end(dialog), lambda _: None)
+        self.jobs.start(f"leave: {id(dialog)}", self._end(dialog), lambda _: None)
 
     async def _end(self, dialog: ReceiptPage) -> None:
         await dialog.jobs.aclose()

@@ -385,6 +385,7 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         type_node(qtbot, dialog, "user:u")
         await until(lambda: dialog.move_of is not None)
         gate = engine.hold("get_items", lambda req: items[150].fingerprint() in req.ids)
+        third = engine.hold("get_items", lambda req: items[200].fingerprint() in req.ids)
         press(qtbot, dialog.move_button)
         await until(lambda: gate.waiting == 1)
         assert dialog.running.said == "100 of 250"
@@ -396,7 +397,8 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         await until(lambda: dialog.running.said == "200 of 250")
         for _ in range(20):
             await asyncio.sleep(0)
-        assert dialog.outcome is None
+        assert not third.waiting, "paused, it begins no other batch"
+        third.open()
         press(qtbot, dialog.running.hide_button)
         assert not dialog.isVisible()
         dialog.stop_running()
