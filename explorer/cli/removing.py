@@ -147,6 +147,7 @@ async def run(
             console.out()
             for line in _outcome_lines(action, outcome):
                 console.out(visible(line))
+        console.done = ""  # all of it is told
         return 0 if outcome.is_clean and not outcome.remains else LEFT
 
 
@@ -159,7 +160,7 @@ def _cannot_write(args: argparse.Namespace) -> str | None:
     _, settings, _ = args.memory
     if args.yes and settings.read_only:
         return f"the connection {args.connection} is open read-only"
-    if args.yes and settings.path and not os.path.lexists(settings.path):
+    if args.yes and settings.path and not os.path.exists(settings.path):
         return f"there is no file {os.path.abspath(settings.path)}"
     return None
 
@@ -180,7 +181,6 @@ async def _carry_out(removal: Removal, answers: Answers, console: Console) -> St
             if last.outcome is not None and last.outcome.receipt is not None:
                 console.done = f"How far it is stands in {last.outcome.receipt}"
             console.progress(f"{last.phase}: {last.done:,} of {last.total:,}{waiting}")
-    console.done = ""
     return last
 
 

@@ -454,6 +454,7 @@ class Move:
 
     def _end(self, writer: ReceiptWriter, ids: list[ItemId]) -> None:
         outcome = self._outcome
+        outcome.unanswered = _without(outcome.unanswered, outcome.kept)
         tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone) | set(outcome.unanswered)
         outcome.not_tried = [id for id in ids if id not in tried]
         outcome.stopped = self._stopped
@@ -587,11 +588,13 @@ class Move:
         answered = {id for part, _ in parts for id in part}
         # One that cannot be looked for is neither here nor there: it stays without an answer.
         there = await self._answers(unanswered, lambda id, reason: None)
-        self._outcome.unanswered = [*before, *_without(unanswered, there)]
-        for id in (id for id, is_there in there.items() if is_there):
+        still = [id for id, is_there in there.items() if is_there]
+        self._outcome.unanswered = [*before, *_without(unanswered, still)]
+        for id in still:
             if id in answered or id in refused:
                 self._keep(id, refused.get(id) or tr("it is at its new place, but still answers at its old one"))
-        gone = await self._still_held({id: new[id] for id, is_there in there.items() if not is_there})
+        gone = await self._still_held({id: new[id] for id in _without(there, still)})
+        self._outcome.unanswered = [*before, *_without(unanswered, there)]
         if gone:
             self._note("removed", ids=gone)
         return gone

@@ -482,6 +482,11 @@ class Receipt:
         return Path(path) if self.action == "restore" and path else None
 
     @property
+    def items_to_restore(self) -> int | None:
+        """How many the file of a restore should hold; None where that was not known."""
+        return _count(_map(self.facts.get("file")).get("items")) or None
+
+    @property
     def left(self) -> int:
         return self.failed_in_all + self.not_tried + self.unanswered_in_all
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from explorer.contract import MemoryEngine, TinyMemoryError
+from explorer.i18n import tr
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.journal import Journal
 from explorer.removal.receipts import ReceiptWriter
@@ -45,9 +46,12 @@ class Restored:
 
 
 async def restore(
-    engine: MemoryEngine, path: Path, journal: Journal, connection: str
+    engine: MemoryEngine, path: Path, journal: Journal, connection: str, items: int | None = None
 ) -> AsyncGenerator[Restored, None]:
     """Store a file's items, tell after each batch, and write it down; the last step is done.
+
+    `items` is how many the file held when it was written, where that is known: one that holds fewer by now was cut
+    off, and what it still holds is not all.
 
     Raises FileError, before anything is stored, where the file cannot be read or the receipt not begun; what fails
     later is in the last step. Restoring the same file again only replays what is there. Not a context manager: hold it
@@ -56,7 +60,7 @@ async def restore(
     stream = await on_a_thread(lambda: open_source(path), lambda stream: stream.close())
     with contextlib.closing(stream):
         size = os.fstat(stream.fileno()).st_size
-        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size}
+        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size, "items": items}
         with await begun(lambda: journal.start("restore", engine, connection, file=from_file)) as writer:
             done = Restored(receipt=writer.path)
             try:
@@ -72,6 +76,8 @@ async def restore(
                     raise
                 if not isinstance(error, TinyMemoryError):  # which is of the engine, the file or the receipt
                     log.exception("a restore ended early")
+            if done.stopped is None and items is not None and done.read < items:
+                done = replace(done, stopped=tr("the file was cut off: it holds fewer items than were written to it"))
             done = replace(done, bad=(), is_done=True)
             yield replace(done, stopped=await on_a_thread(partial(_end, writer, done)))
 

@@ -66,7 +66,8 @@ class Receipts:
         receipt = await asyncio.to_thread(Receipt.read, path)
         if receipt.restored_from is not None and self._is_of_this(receipt):
             await asyncio.to_thread(self._removals.journal.settle, path)
-            self._removals.restore(receipt.restored_from)  # from the start: what is stored by now is not stored twice
+            # From the start: what is stored by now is not stored twice.
+            self._removals.restore(receipt.restored_from, receipt.items_to_restore)
             return
         action = _REMOVALS.get(receipt.action)
         if action is None or not self._is_of_this(receipt):
@@ -84,7 +85,7 @@ class Receipts:
     async def _restore(self, path: Path) -> None:
         receipt = await asyncio.to_thread(Receipt.read, path)
         if receipt.way_back is not None and receipt.action in _REMOVALS and self._is_of_this(receipt):
-            self._removals.restore(receipt.way_back.path)
+            self._removals.restore(receipt.way_back.path, receipt.way_back.items)
 
     def _is_of_this(self, receipt: Receipt) -> bool:
         """Whether it was done in the memory that is open, which is said where it was not."""

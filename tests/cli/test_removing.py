@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from explorer.cli.output import Console
 from explorer.contract import EngineFailure, Exported, GetRequest, MemoryEngine
 from explorer.engines import ConnectionStore, EngineSettings, SavedConnection
 from explorer.engines.sqlite import SqliteEngine
+from explorer.transfer import FileError
 
 from .made import HOSTILE, ITEMS, Ran
 
@@ -228,6 +230,13 @@ def test_a_file_that_is_not_there_is_neither_made_nor_a_success(run: Run, tmp_pa
     assert not (tmp_path / "typo.db").exists()
 
 
+def test_a_link_to_nowhere_is_no_file_either(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "gone.db")
+    ran = run("forget", "--db", tmp_path / "link.db", "--tag", "travel", "--yes")
+    assert ran.status == 2
+    assert not (tmp_path / "gone.db").exists()
+
+
 def test_a_connection_that_is_read_only_is_refused_before_anything_is_asked(
     run: Run, db: Path, ids: Callable[[], set[str]], tmp_path: Path
 ) -> None:
@@ -297,3 +306,22 @@ def test_a_way_back_that_lacks_items_names_them(
             "size_bytes": (tmp_path / "back.jsonl").stat().st_size,
             "incomplete": [part],
         }
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+def test_where_the_answer_cannot_be_printed_the_receipt_is_named(
+    run: Run, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    out = Console.out
+
+    def full(self: Console, line: str = "") -> None:
+        if "items forgotten" in line:
+            raise FileError("cannot print the answer: no space left on device")
+        out(self, line)
+
+    monkeypatch.setattr(Console, "out", full)
+    monkeypatch.setattr(Console, "json", lambda self, text: full(self, "items forgotten"))
+    ran = run("forget", "--tag", "travel", "--receipts", tmp_path / "receipts", "--yes", *flags)
+    assert ran.status == 1
+    (receipt,) = (tmp_path / "receipts").glob("*.jsonl")
+    assert str(receipt) in ran.err

@@ -501,6 +501,22 @@ async def nothing_is_nowhere(*engines: MemoryEngine, gone_from: str = "team:a", 
         assert any(everything[item.render_text(), place] for place in places), (item.render_text(), at)
 
 
+async def is_true(move: Move) -> None:
+    """Whether what came of it says of each item what is so: also where the run was left."""
+    assert move.preview is not None
+    outcome, nodes = move._outcome, move.preview.nodes
+    told = [*outcome.done, *outcome.gone, *outcome.kept, *outcome.not_tried, *outcome.unanswered]
+    assert sorted(told) == sorted(nodes)
+    there = {hit.id for hit in await move.source.get(GetRequest(ids=list(nodes)))}
+    assert there <= {*outcome.kept, *outcome.not_tried, *outcome.unanswered}
+    assert there >= {*outcome.kept, *outcome.not_tried}
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert receipt.is_finished
+    assert (receipt.removed, receipt.failed_in_all) == (len(outcome.done), len(outcome.kept))
+    assert (receipt.not_tried, receipt.unanswered) == (len(outcome.not_tried), outcome.unanswered)
+
+
 KILLED, BROKEN, REFUSED, BUSY = Killed(), EngineFailure("broken"), Unauthorized("no key"), Unavailable("busy")
 
 
@@ -541,6 +557,7 @@ async def test_a_fault_at_any_call_loses_nothing_and_running_again_goes_on(
             fault.is_on = False
             was_hit = fault.calls > at
             await nothing_is_nowhere(source, destination)
+            await is_true(move)
             again = await move_of(tmp_path, source, below("team:a"), "project:p", destination)
             if [each async for each in again.count()][-1].total:
                 assert (await ran(again)).is_clean

@@ -360,3 +360,24 @@ async def test_nothing_is_restored_without_a_file_or_a_receipt(tmp_path: Path) -
     with pytest.raises(FileError, match="no receipt can be written"):
         await restored(engine, path, Journal(tmp_path / "file" / "receipts"))
     assert len(engine) == 0
+
+
+@pytest.mark.parametrize("lines", [0, 2])
+async def test_a_file_that_was_cut_off_since_is_not_restored_whole(
+    journal: Journal, tmp_path: Path, lines: int
+) -> None:
+    engine = await ten()
+    removal = await counted(engine, journal)
+    kept = await exported(removal, tmp_path / "back.jsonl")
+    await done(removal)
+    whole = kept.path.read_bytes().splitlines(keepends=True)
+    kept.path.write_bytes(b"".join(whole[:lines]))
+    steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
+    assert (steps[-1].new, steps[-1].is_clean) == (lines, False)
+    assert "cut off" in (steps[-1].stopped or "")
+    assert steps[-1].receipt is not None
+    read = Receipt.read(steps[-1].receipt)
+    assert (read.is_clean, read.items_to_restore) == (False, kept.items)
+    kept.path.write_bytes(b"".join(whole))
+    steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
+    assert steps[-1].is_clean

@@ -17,12 +17,16 @@ from pytestqt.qtbot import QtBot
 from explorer.contract import (
     EngineFailure,
     ExportPage,
+    ForgetReport,
+    ForgetTarget,
     GetRequest,
+    Hit,
     ListRequest,
     MetaFilter,
     Namespace,
     Reach,
     StoreItem,
+    Unauthorized,
     Unavailable,
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
@@ -219,6 +223,36 @@ async def test_all_that_match_are_copied_from_a_memory_opened_read_only(
         assert dialog.title_label.text() == "3 of 3 items copied"
     assert len(await held(tmp_path / "archive.db")) == 3
     assert len(await held(tmp_path / "a.db")) == 4
+
+
+async def test_what_was_asked_to_go_and_never_answered_for_is_said(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        engine = program.window.engine
+        assert engine is not None
+        program.moves.plan(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "user:u")
+        await until(lambda: dialog.move_of is not None)
+        forget = engine.forget
+
+        async def refuse(req: GetRequest) -> list[Hit]:
+            raise Unauthorized("the key was refused")
+
+        async def forget_and_close(target: ForgetTarget) -> ForgetReport:
+            report = await forget(target)
+            monkeypatch.setattr(engine, "get", refuse)
+            return report
+
+        monkeypatch.setattr(engine, "forget", forget_and_close)
+        press(qtbot, dialog.move_button)
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.title_label.text() == "0 of 2 moved, 2 without an answer"
+        assert "Whether 2 items are still where they were is not known." in dialog.banner.sentence
+        assert any("may still be at their old one" in said for said in dialog.result_column.sentences)
+        assert dialog.again_button.isVisible()
+        dialog.accept()
 
 
 async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -507,3 +541,14 @@ async def test_a_fault_in_the_middle_of_a_move_is_not_called_nothing(
         assert dialog.count_label.text() == "0 items", "counted once more"
         await until(lambda: program.window.is_idle)
         assert {hit.text for hit in program.window.items.model.held_rows().values()} == {"tea", "milk", "elsewhere"}
+
+
+async def test_a_long_node_that_is_not_named_whole_is_seen_to_be_cut(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, f"project:{'p' * 100}/agent:{'q' * 100}one")
+        await until(lambda: dialog.move_of is not None)
+        assert any("project:pppppppppp…qqqqqqqqqqqqqqqone" in said for said in dialog.plan_column.sentences)

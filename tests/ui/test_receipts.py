@@ -177,4 +177,10 @@ async def test_an_export_is_stored_back_from_the_journal(qtbot: QtBot, tmp_path:
         assert await it.stored() == 5
         it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
         await until(lambda: it.window.error_banner.sentence == "0 items restored, 5 held already.")
+
+        whole = (tmp_path / "back.jsonl").read_bytes().splitlines(keepends=True)
+        (tmp_path / "back.jsonl").write_bytes(b"".join(whole[:2]))  # at the end of a line: each is an item
+        it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: "was cut off" in it.window.error_banner.sentence)
+        assert "0 items restored, 2 held already." in it.window.error_banner.sentence
         await receipts.aclose()

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
     EngineFailure,
+    EngineHealth,
     Facet,
     ForgetTarget,
     Hit,
@@ -105,6 +106,18 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
         assert dialog.outcome.is_clean
         assert dialog.outcome.receipt is not None
         assert dialog.outcome.receipt.exists()
+
+
+async def test_a_removal_that_the_engine_has_not_finished_is_said(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    class Unfinished(FakeEngine):
+        async def health(self) -> EngineHealth:
+            is_begun = bool(self.requests("forget"))
+            return EngineHealth.degraded("the removal is not finished") if is_begun else EngineHealth.ok()
+
+    async with opened(qtbot, tmp_path, until, Unfinished(), ITEMS) as it:
+        dialog = await it.planned(Target.at(ACME))
+        await it.done()
+        assert "The removal is not finished." in " ".join(said(dialog))
 
 
 async def test_a_sandbox_below_stays_and_is_planned_separately(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -100,7 +100,7 @@ class RemoveDialog(QDialog):
 
     item_opened = Signal(object)  # a Hit
     list_wanted = Signal(object)  # a MetaFilter
-    restore_wanted = Signal(object)  # the Path of an export
+    restore_wanted = Signal(object, int)  # the Path of an export, and how many items it holds
     folder_wanted = Signal(object)  # a Path of a file in it
     printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
@@ -538,7 +538,8 @@ class RemoveDialog(QDialog):
         now = datetime.now(UTC)
         self.place_label.say(subtitle(what, text.inline(self._where.connection), self._began_at, now, self._where.zone))
         self.choice.hide()
-        self.receipt.show_outcome(outcome, self._action, way_back, self._remaining())
+        remains = dict.fromkeys([*map(text.sentence, outcome.remains), *self._remaining()])
+        self.receipt.show_outcome(outcome, self._action, way_back, list(remains))
         self._pages.setCurrentIndex(1)
         self._take_size(_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)
@@ -553,7 +554,7 @@ class RemoveDialog(QDialog):
 
     def _on_receipt_restore_wanted(self) -> None:
         if self._removal is not None and self._removal.way_back is not None:
-            self.restore_wanted.emit(self._removal.way_back.path)
+            self.restore_wanted.emit(self._removal.way_back.path, self._removal.way_back.items)
 
     def _on_receipt_file_wanted(self) -> None:
         if self.outcome is not None and self.outcome.receipt is not None:

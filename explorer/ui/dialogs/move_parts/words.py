@@ -10,7 +10,7 @@ from explorer.contract import ItemId, Namespace
 from explorer.i18n import tr, tr_n
 from explorer.removal.moving import MoveOutcome, MovePreview, Way
 from explorer.removal.plan import Plan, Target
-from explorer.ui.dialogs.remove_parts.words import NAME_CHARS, Line, Section, what
+from explorer.ui.dialogs.remove_parts.words import NAME_CHARS, Line, Section, short, what
 
 _SHORT_NAME_CHARS = 60
 _LINES_MOST = 5
@@ -79,7 +79,7 @@ def _goes(
     yield Line("arrow-right", " ".join((goes, _where_to(preview, way, connection))), "accent")
     for sandbox in plan.sandboxes:
         if sandbox.node in taken:
-            said = tr("The sandbox {node} goes as well.", node=_named(sandbox.node))
+            said = tr("The sandbox {node} goes as well.", node=short(sandbox.node))
             yield Line("service", said, "accent", offer=tr("Leave it"), act=take(sandbox.node))
     if preview.held:
         held = tr_n(
@@ -115,10 +115,10 @@ def _goes(
 
 def _where_to(preview: MovePreview, way: Way, connection: str) -> str:
     if way.to is None:
-        return tr("To {connection}, each to the node it has.", connection=text.inline(connection, _SHORT_NAME_CHARS))
+        return tr("To {connection}, each to the node it has.", connection=_cut(connection))
     if len(preview.to) > 1:
-        return tr("To {node}.", node=tr("{node} and below it", node=_named(way.to)))
-    return tr("To {node}.", node=_named(next(iter(preview.to), way.to)))
+        return tr("To {node}.", node=tr("{node} and below it", node=short(way.to)))
+    return tr("To {node}.", node=short(next(iter(preview.to), way.to)))
 
 
 def _stays(
@@ -161,21 +161,17 @@ def _stays(
             "The sandbox {node} with {n} item.",
             "The sandbox {node} with {n} items.",
             sandbox.items,
-            node=_named(sandbox.node),
+            node=short(sandbox.node),
             n=text.number(sandbox.items),
         )
         yield Line("lock", said, offer=tr("Take it along"), act=take(sandbox.node))
     if len(boxes) > _LINES_MOST:
         yield Line("lock", text.and_more(len(boxes) - _LINES_MOST))
     if plan.target.above:
-        names = text.listed(map(_named, plan.target.above))
+        names = text.listed(map(short, plan.target.above))
         yield Line("lock", tr("What is read from above: {nodes}.", nodes=names))
     if way.is_copy:
         yield Line("lock", tr("Everything: a copy takes nothing away."))
-
-
-def _named(node: Namespace) -> str:
-    return text.inline(str(node), _SHORT_NAME_CHARS)
 
 
 # After it
@@ -214,6 +210,15 @@ def doubt(outcome: MoveOutcome) -> str:
         said.append(tr_n("{n} item was not copied.", "{n} items were not copied.", left, n=text.number(left)))
     elif left:
         said.append(tr_n("{n} item is where it was.", "{n} items are where they were.", left, n=text.number(left)))
+    if n := len(outcome.unanswered):
+        said.append(
+            tr_n(
+                "Whether {n} item is still where it was is not known.",
+                "Whether {n} items are still where they were is not known.",
+                n,
+                n=text.number(n),
+            )
+        )
     return " ".join(said)
 
 
@@ -239,11 +244,11 @@ def outcome_sections(
 def _went(outcome: MoveOutcome, preview: MovePreview, way: Way, connection: str) -> Iterator[Line]:
     n = len(outcome.done)
     if way.to is None:
-        where = text.inline(connection, _SHORT_NAME_CHARS)
+        where = _cut(connection)
     elif len(preview.to) > 1:
-        where = tr("{node} and below it", node=_named(way.to))
+        where = tr("{node} and below it", node=short(way.to))
     else:
-        where = _named(next(iter(preview.to), way.to))
+        where = short(next(iter(preview.to), way.to))
     if n and outcome.is_copy:
         said = tr_n(
             "{n} item is at {where} as well, read back whole.",
@@ -314,3 +319,9 @@ def _stayed(outcome: MoveOutcome, show_ids: ShowIds) -> Iterator[Line]:
             n=text.number(n),
         )
         yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, outcome.incomplete))
+
+
+def _cut(name: str) -> str:
+    """The name of a connection inside a sentence; what is left out of a long one is seen to be."""
+    more = "…" if len(name) > _SHORT_NAME_CHARS else ""
+    return text.inline(name[:_SHORT_NAME_CHARS] + more)

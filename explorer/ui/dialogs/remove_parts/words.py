@@ -149,7 +149,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         yield Line("info", paths)
     if plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            yield Line("service", shared.sandbox_goes(sandbox, _short(sandbox.node)), "danger")
+            yield Line("service", shared.sandbox_goes(sandbox, short(sandbox.node)), "danger")
         if len(plan.sandboxes) > _LINES_MOST:
             yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
         if not plan.knows_sandboxes:
@@ -183,13 +183,13 @@ def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[
         return
     if not plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            said = shared.sandbox_stays(sandbox, _short(sandbox.node))
+            said = shared.sandbox_stays(sandbox, short(sandbox.node))
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
         if len(plan.sandboxes) > _LINES_MOST:
             rest = len(plan.sandboxes) - _LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
     if target.above:
-        names = text.listed(map(_short, target.above))
+        names = text.listed(map(short, target.above))
         yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
     if beside and not target.above:
         yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
@@ -209,12 +209,12 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
     others = [node for node in nodes if node.segments[:-1] in parents and node.segments not in on_the_way]
     if not reach.descendants:  # those below it come first
         others.sort(key=lambda node: node.segments[:-1] != at.segments)
-    named = [_short(node) for node in [*above, *others]]
+    named = [short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
 
 
-def _short(node: Namespace) -> str:
+def short(node: Namespace) -> str:
     """A node inside a sentence: a label breaks no word, so that a long name is cut in its middle."""
     name = str(node)
     half = _SHORT_NAME_CHARS // 2
