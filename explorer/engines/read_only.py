@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from explorer.contract import InvalidRequest, MemoryEngine
+from explorer.engines.place import pass_place
 
 READS = frozenset(
     {
@@ -40,6 +41,7 @@ def read_only_view(engine: MemoryEngine) -> MemoryEngine:
         _classes[kind] = _class_over(kind)
     view = _classes[kind]()
     _engines[view] = engine
+    pass_place(engine, view)
     return view
 
 

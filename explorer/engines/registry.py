@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from explorer.contract import ConfigError, EngineDescriptor, EngineFailure, MemoryEngine, TinyMemoryError, is_blank
 from explorer.engines.config import DynamicCredential, EngineCredential, EngineSettings, StaticCredential
+from explorer.engines.place import keep_place
 from explorer.engines.read_only import read_only_view
 
 log = logging.getLogger(__name__)
@@ -173,6 +174,7 @@ def build_engine(id: str, settings: EngineSettings | None = None, credential: En
         fault = _without_key(error, credential)
     else:
         if isinstance(engine, MemoryEngine):
+            keep_place(engine, settings, entry.descriptor.default_endpoint)
             return read_only_view(engine) if settings.read_only else engine
         fault = "its package built no MemoryEngine"
     # Outside the handler: the original error, whose text may hold the key, is not chained.

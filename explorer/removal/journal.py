@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import platformdirs
 
@@ -23,6 +23,7 @@ from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
 from explorer.engines.os_errors import why
+from explorer.engines.place import is_endpoint, place_of
 from explorer.i18n import tr
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
@@ -43,6 +44,30 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 def default_folder() -> Path:
     """Where this user's receipts are."""
     return platformdirs.user_data_path(APP_NAME, appauthor=False) / "receipts"
+
+
+class Done(Protocol):
+    """What a receipt says of the memory that it is about."""
+
+    @property
+    def engine_id(self) -> str: ...
+    @property
+    def connection(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+
+
+def is_done_in(done: Done, engine: MemoryEngine, connection: str) -> bool:
+    """Whether it was done in the memory of `engine`, which is open by the name `connection`.
+
+    A file is known by where it is, whatever it is called. At one endpoint there may be the memories of many accounts,
+    whose keys are nowhere written: there, as where the place is not known, the name has to be the same too.
+    """
+    if done.engine_id != engine.descriptor().id:
+        return False
+    if done.place and (place := place_of(engine)):
+        return done.place == place and (not is_endpoint(place) or done.connection == connection)
+    return done.connection == connection
 
 
 class Journal:
@@ -112,6 +137,7 @@ class Journal:
                     "hosted": about.hosted,
                     "consolidation": about.consolidation,
                     "is_file": about.needs_path,
+                    "place": place_of(engine),
                 },
                 planned=len(planned),
                 **facts,

@@ -723,6 +723,7 @@ class Interrupted:
     sandboxes: tuple[Namespace, ...]
     connection: str
     engine_id: str
+    place: str
     to_connection: str
 
 
@@ -747,6 +748,7 @@ def read_interrupted(path: Path) -> Interrupted | None:
         boxes,
         receipt.connection,
         receipt.engine_id,
+        receipt.place,
         str(facts.get("to_connection") or ""),
     )
 

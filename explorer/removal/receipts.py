@@ -347,6 +347,8 @@ class Entry:
     size_bytes: int
     is_running: bool
     way_back: KeptAt | None = None
+    place: str = ""
+    """Where the memory is: its file, or its endpoint; "" where that was not known."""
 
     @property
     def is_readable(self) -> bool:
@@ -396,6 +398,7 @@ class Entry:
             size_bytes=size,
             is_running=is_running and not is_end,
             way_back=_kept_at(begin),
+            place=_text(_map(begin.get("engine")).get("place"), _MAX_PATH),
         )
 
 
@@ -408,6 +411,8 @@ class Receipt:
     connection: str = ""
     engine_id: str = ""
     engine_label: str = ""
+    place: str = ""
+    """Where the memory is: its file, or its endpoint; "" where that was not known."""
     engine: dict[str, Any] = field(default_factory=dict)
     """`hosted`, `consolidation` and `is_file` of what the engine says of itself, each there or not."""
     version: str = ""
@@ -598,6 +603,7 @@ class _Reading:
         receipt.connection = _text(said.get("connection"))
         receipt.engine_id = _text(engine.get("id"))
         receipt.engine_label = _text(engine.get("label"))
+        receipt.place = _text(engine.get("place"), _MAX_PATH)
         receipt.engine = engine
         receipt.version = _text(said.get("version"))
         receipt.facts = said

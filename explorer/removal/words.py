@@ -64,20 +64,23 @@ def the_other(action: Action) -> str:
 
 
 def why_no_erase() -> str:
-    """For a target that an erase cannot be told."""
-    return tr("An engine erases nodes and kinds. Single items, and values of their metadata, can be forgotten.")
+    """For a target that an erase cannot be told; as a reason, without the full stop of a sentence."""
+    return tr("An engine erases nodes and kinds; single items, and values of their metadata, can be forgotten")
 
 
-def sandbox_stays(sandbox: Sandbox) -> str:
+def sandbox_stays(sandbox: Sandbox, name: str = "") -> str:
+    """`name` is how it is called where its own name is too long."""
     return tr(
         "The sandbox {node} with {items}. A sandbox is never removed with what is above it.",
-        node=str(sandbox.node),
+        node=name or str(sandbox.node),
         items=counted(sandbox.items, "item"),
     )
 
 
-def sandbox_goes(sandbox: Sandbox) -> str:
-    return tr("The sandbox {node} with {items} goes too.", node=str(sandbox.node), items=counted(sandbox.items, "item"))
+def sandbox_goes(sandbox: Sandbox, name: str = "") -> str:
+    """`name` as of `sandbox_stays`."""
+    node = name or str(sandbox.node)
+    return tr("The sandbox {node} with {items} goes too.", node=node, items=counted(sandbox.items, "item"))
 
 
 def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:

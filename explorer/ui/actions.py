@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QMenu, QWidget
 
 from explorer.i18n import tr
 from explorer.text import named
+from explorer.ui.shortcuts import VIEW
 
 
 def allow(action: QAction, why_not: str) -> None:
@@ -53,6 +54,23 @@ def actions_of(window: QWidget) -> dict[QAction, str]:
         if action in titles or not isinstance(action.parent(), QMenu):  # else of a row's menu, or of one of before
             found[action] = str(action.property("wholeTitle") or titles.get(action) or _plain(action.text()))
     return found
+
+
+def view_action(window: QWidget, name: str, words: str, tip: str) -> QAction:
+    """An action of a window on what its view shows; `name` finds it, `words` and `tip` tell it."""
+    action = QAction(words, window)
+    action.setObjectName(name)
+    action.setToolTip(tip)
+    action.setStatusTip(tip)
+    action.setProperty("area", VIEW)
+    action.setProperty("tip", tip)
+    window.addAction(action)
+    return action
+
+
+def why_not_all(query: str) -> str:
+    """Why nothing can be done with all that a view shows; "" where it can: without a search the filter says it."""
+    return tr("A search ranks what the filter admits: remove the search, or select hits") if query else ""
 
 
 def panel_action(owner: QObject, of: str, words: str) -> QAction:

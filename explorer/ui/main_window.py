@@ -98,7 +98,10 @@ class Panel(Protocol):
 
 
 class MainWindow(QMainWindow):
-    """Browses one engine at a time. It runs no query itself: each panel asks for what it shows."""
+    """Browses one engine at a time. It runs no query itself: each panel asks for what it shows.
+
+    `journal` is where what it does is written; None is that of the user.
+    """
 
     connection_chosen = Signal(str)  # a key of the picker
     connection_renamed = Signal(str, str)  # the name before, and the one after
@@ -114,7 +117,7 @@ class MainWindow(QMainWindow):
     quit_wanted = Signal()
     new_window_wanted = Signal()
 
-    def __init__(self, settings: QSettings | None = None) -> None:
+    def __init__(self, settings: QSettings | None = None, journal: Journal | None = None) -> None:
         super().__init__()
         self.setObjectName("mainWindow")
         self.setWindowTitle("TinyMemory Explorer")
@@ -147,7 +150,7 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
-        self.journal = JournalPanel(Journal(), self._zone)
+        self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,

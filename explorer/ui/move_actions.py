@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QAction
 
 from explorer.i18n import tr
 from explorer.removal.plan import Target
 from explorer.ui import icons
-from explorer.ui.actions import allow
+from explorer.ui.actions import allow, view_action, why_not_all
 from explorer.ui.dialogs.remove_parts.words import can_export
-from explorer.ui.shortcuts import VIEW
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
@@ -25,15 +23,9 @@ class MoveActions(QObject):
         super().__init__(window)
         self._window = window
         self._why_not = ""
-        self.matching_action = QAction(tr("Move or copy all that match…"), window)
-        self.matching_action.setObjectName("moveMatchingAction")
         tip = tr("What the filter admits, to another node or another memory")
-        self.matching_action.setToolTip(tip)
-        self.matching_action.setStatusTip(tip)
-        self.matching_action.setProperty("area", VIEW)
-        self.matching_action.setProperty("tip", tip)
+        self.matching_action = view_action(window, "moveMatchingAction", tr("Move or copy all that match…"), tip)
         icons.keep(self.matching_action, "arrow-right")
-        window.addAction(self.matching_action)
         self.matching_action.triggered.connect(self._on_matching_action_triggered)
         window.items.move_wanted.connect(window.move_selected_wanted)
         window.namespaces.move_wanted.connect(window.move_wanted)
@@ -51,9 +43,7 @@ class MoveActions(QObject):
 
     def show_view(self) -> None:
         """The filter is another."""
-        is_ranked = bool(self._window.trail.current.query)
-        ranked = tr("A search ranks what the filter admits: remove the search, or select hits") if is_ranked else ""
-        allow(self.matching_action, self._why_not or ranked)
+        allow(self.matching_action, self._why_not or why_not_all(self._window.trail.current.query))
 
     def _on_matching_action_triggered(self) -> None:
         self._window.move_wanted.emit(Target.of_filter(self._window.trail.current.filter))

@@ -25,7 +25,7 @@ from explorer.engines import (
     list_engines,
 )
 from explorer.i18n import tr
-from explorer.removal.journal import Journal
+from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
 from explorer.removal.receipts import Entry, ids_left
@@ -117,7 +117,7 @@ class Moves:
             window.journal.refresh()
         elif found is _Left.UNKNOWN:
             window.show_error(tr("Its receipt does not say enough to go on from it. Plan it anew."))
-        elif (found.connection, found.engine_id) != (window.connection_name, engine.descriptor().id):
+        elif not is_done_in(found, engine, window.connection_name):
             name = text.inline(found.connection)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
         else:

@@ -27,7 +27,7 @@ from explorer.engines import (
 )
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
-from explorer.removal.journal import Journal
+from explorer.removal.journal import is_done_in
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
@@ -77,10 +77,10 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
-        window.journal.journal = Journal(sample.parent / "receipts")  # where the journal's default is as well
-        self.removals = Removals(window, window.journal.journal)
+        journal = window.journal.journal
+        self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
-        self.moves = Moves(window, window.journal.journal, store, keys)
+        self.moves = Moves(window, journal, store, keys)
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -314,10 +314,11 @@ class Program:
             return
         if not found:
             return
-        first = found[0]
+        first, engine = found[0], window.engine
+        is_of_this = engine is not None and is_done_in(first, engine, self.name)
         if window.error_banner.sentence:
             window.show_journal(first.path)
-        elif len(found) > 1 or window.is_read_only or first.connection != self.name:
+        elif len(found) > 1 or window.is_read_only or not is_of_this:
             n = len(found)
             said = tr_n(
                 "{n} removal or move was interrupted; the journal has it.",

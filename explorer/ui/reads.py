@@ -15,6 +15,7 @@ from explorer.ui.job_list import Progress, Read
 
 if TYPE_CHECKING:
     from explorer.ui.dialogs.connect import ConnectDialog
+    from explorer.ui.jobs import Jobs
     from explorer.ui.main_window import MainWindow
     from explorer.ui.palette import Palette
 
@@ -102,6 +103,14 @@ def of_journal(window: MainWindow) -> Reads:
     return {
         "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
         "settle": Read(tr("Ending a receipt"), None),
+    }
+
+
+def of_receipts(jobs: Jobs) -> Reads:
+    """Of what is done with single receipts: one of a million lines takes a while to be read."""
+    return {
+        **{lane: Read(tr("Reading a receipt"), partial(jobs.stop, lane)) for lane in ("open", "continue", "restore")},
+        "leave": None,
     }
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from explorer import text
 from explorer.i18n import tr
-from explorer.removal.journal import target_left
+from explorer.removal.journal import is_done_in, target_left
 from explorer.removal.page import heading, page
 from explorer.removal.plan import Action
 from explorer.removal.receipts import Receipt
+from explorer.ui import reads
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.receipt_page import ReceiptPage
 from explorer.ui.jobs import Jobs
@@ -29,6 +30,7 @@ class Receipts:
         self._removals = removals
         self._pages: dict[Path, ReceiptPage] = {}
         self.jobs = Jobs(window)
+        window.job_list.watch(self.jobs, reads.of_receipts(self.jobs))
         journal = window.journal
         journal.open_wanted.connect(lambda path: self.jobs.start("open", self._read(path), self._show))
         journal.continue_wanted.connect(lambda path: self.jobs.start("continue", self._continue(path), lambda _: None))
@@ -61,7 +63,7 @@ class Receipts:
 
     def _leave(self, dialog: ReceiptPage, path: Path, _: int) -> None:
         self._pages.pop(path, None)
-        self.jobs.start(f"leave {id(dialog)}", self._end(dialog), lambda _: None)
+        self.jobs.start(f"leave: {id(dialog)}", self._end(dialog), lambda _: None)
 
     async def _end(self, dialog: ReceiptPage) -> None:
         await dialog.jobs.aclose()
@@ -96,8 +98,7 @@ class Receipts:
     def _is_of_this(self, receipt: Receipt) -> bool:
         """Whether it was done in the memory that is open, which is said where it was not."""
         engine = self.window.engine
-        is_same = engine is not None and engine.descriptor().id == receipt.engine_id
-        if is_same and receipt.connection == self.window.connection_name:
+        if engine is not None and is_done_in(receipt, engine, self.window.connection_name):
             return True
         said = tr("That was done in another memory. Open it first")
         self.window.show_error(text.named(said, text.inline(receipt.connection)))

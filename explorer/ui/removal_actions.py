@@ -11,9 +11,8 @@ from explorer.contract import MetaFilter
 from explorer.i18n import tr
 from explorer.removal.plan import Action, Target
 from explorer.ui import icons
-from explorer.ui.actions import allow
+from explorer.ui.actions import allow, view_action, why_not_all
 from explorer.ui.dialogs.remove_parts.words import why_not_erase
-from explorer.ui.shortcuts import VIEW
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
@@ -65,7 +64,7 @@ class RemovalActions(QObject):
     def show_view(self) -> None:
         """The filter is another."""
         view = self._window.trail.current
-        ranked = tr("A search ranks what the filter admits: remove the search, or select hits") if view.query else ""
+        ranked = why_not_all(view.query)
         allow(self.forget_matching_action, self._why_not or ranked)
         allow(self.erase_action, self._why_not_erase(view.filter) or ranked)
         allow(self.forget_tree_action, self._why_not)
@@ -86,15 +85,9 @@ class RemovalActions(QObject):
         engine = self._window.engine
         if self._why_not or engine is None:
             return self._why_not
-        return why_not_erase(engine, Target.of_filter(filter)).removesuffix(".")
+        return why_not_erase(engine, Target.of_filter(filter))
 
     def _action(self, name: str, words: str, icon: str, tip: str) -> QAction:
-        action = QAction(words, self._window)
-        action.setObjectName(name)
-        action.setToolTip(tip)
-        action.setStatusTip(tip)
-        action.setProperty("area", VIEW)
-        action.setProperty("tip", tip)
+        action = view_action(self._window, name, words, tip)
         icons.keep(action, icon, "danger")
-        self._window.addAction(action)
         return action

@@ -184,13 +184,17 @@ class Removals:
         if self._job is not None:
             self.window.job_list.step(self._job, said, part)
 
-    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: Outcome | None, planned: list[ItemId]) -> None:
+    def _on_dialog_run_ended(
+        self, engine: MemoryEngine, outcome: Outcome | None, planned: list[ItemId], why: str
+    ) -> None:
         job, self._job = self._job, None
         dialog = self.dialog
         if outcome is None or dialog is None:
             if job is not None:
                 middle = tr("It was left in the middle; the journal has what went.")
-                self.window.job_list.end(job, State.CANCELLED, middle if planned else tr("Nothing was removed."))
+                became = middle if planned else tr("Nothing was removed.")
+                state = State.FAILED if why else State.CANCELLED
+                self.window.job_list.end(job, state, " ".join(filter(None, (why, became))))
             if planned and self.window.engine is engine:
                 self.window.refresh()
             return

@@ -15,6 +15,7 @@ from explorer import text
 from explorer.engines import ConnectionStore, KeyStore
 from explorer.i18n import tr
 from explorer.options import Options
+from explorer.removal.journal import Journal
 from explorer.ui import news
 from explorer.ui.job_list import APPEARS_S, Job, JobList, State
 from explorer.ui.jobs import Jobs
@@ -44,7 +45,8 @@ class Windows(QObject):
 
     def open(self) -> Program:
         """A new window, not shown yet, with nothing open in it."""
-        window = MainWindow(self._settings)
+        journal = Journal(self._sample.parent / "receipts")  # where the journal's default is as well
+        window = MainWindow(self._settings, journal)
         program = Program(window, self._store, self._keys, self._sample)
         self.programs.append(program)
         self._left.append(program)

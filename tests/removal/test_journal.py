@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from explorer.contract import ForgetTarget, InvalidRequest, ItemId, Namespace, StoreItem, StoreReceipt
+from explorer.contract import ForgetTarget, InvalidRequest, ItemId, MemoryEngine, Namespace, StoreItem, StoreReceipt
+from explorer.engines import EngineSettings, build_engine, read_only_view
+from explorer.engines.place import keep_place
 from explorer.removal import journal as journal_module
-from explorer.removal.journal import Journal, default_folder
+from explorer.removal.journal import Journal, default_folder, is_done_in
 from explorer.removal.moving import Move, Way
 from explorer.removal.page import heading
 from explorer.removal.plan import Action, Target, make_plan
@@ -102,6 +104,52 @@ async def test_the_first_line_is_short_however_much_goes(journal: Journal) -> No
         entry = Entry.read(writer.path)
         assert (entry.planned, entry.nodes_in_all, len(entry.nodes)) == (600, 600, 500)
     assert Receipt.read(writer.path).facts["target"]["named"] == 600
+
+
+def begun(journal: Journal, engine: MemoryEngine, connection: str) -> Receipt:
+    with journal.start("forget", engine, connection) as writer:
+        pass
+    read, entry = Receipt.read(writer.path), Entry.read(writer.path)
+    assert entry.place == read.place
+    return read
+
+
+async def test_a_file_is_known_by_where_it_is(journal: Journal, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "one" / "memory.db")
+    one, two, link = (
+        build_engine("sqlite", EngineSettings(path=tmp_path / path))
+        for path in ("one/memory.db", "two/memory.db", "link.db")
+    )
+    done = begun(journal, one, "memory.db")
+    assert not is_done_in(done, two, "memory.db")
+    assert is_done_in(done, one, "another name")
+    assert is_done_in(done, link, "link.db")
+    assert is_done_in(done, read_only_view(one), "memory.db")
+    assert not is_done_in(done, FakeEngine(), "memory.db")
+
+
+async def test_an_endpoint_is_known_by_its_address_and_its_name(journal: Journal) -> None:
+    def at(endpoint: str) -> FakeEngine:
+        engine = FakeEngine()
+        keep_place(engine, EngineSettings(endpoint=endpoint), None)
+        return engine
+
+    done = begun(journal, at("https://Memory.example.com/v1/"), "mine")
+    assert done.place == "https://memory.example.com/v1"
+    assert is_done_in(done, at("https://memory.example.com/v1"), "mine")
+    assert is_done_in(done, read_only_view(at("https://memory.example.com/v1")), "mine")
+    assert not is_done_in(done, at("https://memory.example.com/v1"), "of another account")
+    assert not is_done_in(done, at("https://other.example.com/v1"), "mine")
+
+
+async def test_what_has_no_place_is_known_by_its_name(journal: Journal, tmp_path: Path) -> None:
+    """As with receipts of before, which say none."""
+    done = begun(journal, FakeEngine(), "mine")
+    assert done.place == ""
+    assert is_done_in(done, FakeEngine(), "mine")
+    assert not is_done_in(done, FakeEngine(), "another")
 
 
 async def test_a_whole_run_is_in_the_journal_with_its_page(journal: Journal) -> None:

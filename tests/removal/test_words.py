@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.contract import Facet, MetaFilter, Namespace, Reach
 from explorer.removal import words
-from explorer.removal.plan import Action, Plan, Target, make_plan
+from explorer.removal.plan import Action, Plan, Sandbox, Target, make_plan
 from tests.fakes import FakeEngine
 
 NODE = Namespace.parse("team:a/agent:b")
@@ -19,6 +19,17 @@ def test_a_plan_is_called_by_what_it_does() -> None:
     assert title(Target.at(NODE), Action.FORGET) == "Forget the items at team:a/agent:b"
     assert title(Target.below(Namespace.ROOT)) == "Erase the whole tree"
     assert title(Target.of_ids(["a"]), Action.FORGET) == "Forget 1 chosen item"  # type: ignore[list-item]
+
+
+def test_a_reason_ends_without_a_full_stop_that_some_languages_write_another_way() -> None:
+    assert words.why_no_erase()[-1].isalpha()
+
+
+def test_a_sandbox_is_called_what_it_is_told_and_nothing_else_is_changed() -> None:
+    box = Sandbox(Namespace.parse("service:a"), 3)
+    assert words.sandbox_goes(box) == "The sandbox service:a with 3 items goes too."
+    assert words.sandbox_goes(box, "ser…a") == "The sandbox ser…a with 3 items goes too."
+    assert words.sandbox_stays(box, "a sandbox").startswith("The sandbox a sandbox with 3 items. A sandbox is never")
 
 
 def test_stored_text_is_no_part_of_a_title() -> None:

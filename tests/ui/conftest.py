@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -31,6 +32,12 @@ def _themed(themed: Theme, collector: GarbageCollector) -> Iterator[None]:
     """Every widget test runs under the theme, and collects what the ones before left."""
     yield
     collector.collect_due()
+
+
+@pytest.fixture(autouse=True)
+def _no_receipts_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window that is given no journal reads and writes none of whoever runs the tests."""
+    monkeypatch.setattr("explorer.removal.journal.default_folder", lambda: tmp_path / "receipts")
 
 
 @pytest.fixture

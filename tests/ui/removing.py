@@ -16,6 +16,7 @@ from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.preview import stored
 from explorer.ui.dialogs.remove import RemoveDialog
+from explorer.ui.dialogs.remove_parts.numbers import CountTable
 from explorer.ui.main_window import MainWindow
 from explorer.ui.removals import Removals
 from tests.conftest import Until
@@ -96,9 +97,10 @@ async def opened(
 ) -> AsyncIterator[Opened]:
     for start in range(0, len(items), 100):
         await engine.store_many(list(items[start : start + 100]))
-    window = MainWindow()
+    journal = Journal(tmp_path / "receipts")
+    window = MainWindow(journal=journal)
     qtbot.addWidget(window)
-    removals = Removals(window, Journal(tmp_path / "receipts"))
+    removals = Removals(window, journal)
     urls: list[QUrl] = []
     removals.open_url = urls.append
     window.resize(1440, 900)
@@ -117,6 +119,11 @@ async def opened(
 def said(dialog: QDialog) -> list[str]:
     """Every label's text."""
     return [label.text().replace(NARROW, " ") for label in dialog.findChildren(QLabel) if label.isVisible()]
+
+
+def told(table: CountTable) -> list[str]:
+    """What is heard of each row."""
+    return [table.counts.spoken(row) for row in range(table.counts.size())]
 
 
 async def choose_file(until: Until, path: Path) -> None:

@@ -423,6 +423,14 @@ async def test_a_read_only_memory_is_not_restored_into(qtbot: QtBot, tmp_path: P
             assert panel.restore_action.isEnabled() is not is_read_only
 
 
+async def test_two_memories_of_one_name_are_told_apart(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    folder = tmp_path / "receipts"
+    engine = {"id": "sqlite", "label": "SQLite file", "place": "/home/dana/notes/memory.db"}
+    receipt(folder, "07-03T14:59:31", "forget", 3, engine=engine)
+    async with showing(qtbot, folder, until) as panel:
+        assert "/home/dana/notes/memory.db" in panel.model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+
+
 def banner_button(window: MainWindow) -> QPushButton:
     button = window.error_banner.findChild(QPushButton, "bannerActionButton")
     assert isinstance(button, QPushButton)

@@ -127,6 +127,18 @@ def row_action(menu: QMenu, words: str) -> QAction:
     return next(action for action in menu.actions() if action.text() == words)
 
 
+async def left_in_the_middle(move: Move, journal: Journal) -> Path:
+    """The receipt of a move that was killed before its first batch."""
+    async for _ in move.count():
+        pass
+    steps = move.run()
+    await anext(steps)
+    await steps.aclose()
+    (path,) = journal.folder.glob("*-move.jsonl")
+    as_if_killed(path)
+    return path
+
+
 async def test_a_node_is_moved_from_its_menu(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         window = program.window
@@ -151,7 +163,7 @@ async def test_a_node_is_moved_from_its_menu(qtbot: QtBot, tmp_path: Path, until
         await until(lambda: window.is_idle)
         assert window.error_banner.sentence == "2 of 2 items moved."
         assert panel.model.index_of(node("project:p/agent:b")).isValid()
-        (receipt,) = (tmp_path / "data" / "receipts").glob("*-move.jsonl")
+        (receipt,) = program.moves.journal.folder.glob("*-move.jsonl")
         assert dialog.outcome is not None
         assert dialog.outcome.receipt == receipt
         press(qtbot, dialog.list_button)
@@ -329,6 +341,23 @@ async def test_a_renamed_connection_is_no_place_of_its_own(qtbot: QtBot, tmp_pat
         assert names.count("Attic") == 1, "this memory, and no other"
 
 
+async def test_a_move_interrupted_in_a_file_of_the_same_name_is_of_another_memory(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = build_engine("sqlite", EngineSettings(path=await memory(tmp_path / "other" / "a.db", ITEMS)))
+    async with running(qtbot, tmp_path, until) as program:
+        plan = await make_plan(other, Target.below(node("team:a")), Action.FORGET)
+        move = Move(other, plan, other, Way(node("user:u")), program.moves.journal, "a.db", "a.db")
+        path = await left_in_the_middle(move, program.moves.journal)
+        program.window.journal.continue_wanted.emit(path)
+        await until(lambda: bool(program.window.error_banner.sentence))
+        said = program.window.error_banner.sentence
+        assert said == "It was interrupted in a.db: open that memory, then go on."
+        assert program.moves.dialog is None
+    await other.aclose()
+
+
 async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         same = EngineSettings(path=str(tmp_path / "a.db"))
@@ -490,6 +519,7 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         type_node(qtbot, dialog, "user:u")
         await until(lambda: dialog.move_of is not None)
         gate = engine.hold("get_items", lambda req: items[150].fingerprint() in req.ids)
+        third = engine.hold("get_items", lambda req: items[200].fingerprint() in req.ids)
         press(qtbot, dialog.move_button)
         await until(lambda: gate.waiting == 1)
         assert dialog.running.said == "100 of 250"
@@ -501,7 +531,8 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         await until(lambda: dialog.running.said == "200 of 250")
         for _ in range(20):
             await asyncio.sleep(0)
-        assert dialog.outcome is None
+        assert not third.waiting, "paused, it begins no other batch"
+        third.open()
         press(qtbot, dialog.running.hide_button)
         assert not dialog.isVisible()
         dialog.stop_running()

@@ -33,6 +33,7 @@ from explorer.contract import (
     Timestamp,
 )
 from explorer.engines import ConnectionStore, KeyStore
+from explorer.removal.receipts import Receipt
 from explorer.transfer import CopyForm
 from explorer.ui import job_list, reads
 from explorer.ui.banner import Banner
@@ -66,6 +67,8 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "items.py": reads.of_items,
     "item_copies.py": reads.of_items,
     "viewer.py": reads.of_viewer,
+    "journal.py": reads.of_journal,
+    "receipts.py": lambda window: reads.of_receipts(window.jobs),
     "dialogs/connect.py": lambda window: reads.of_connections(connect_dialog(window)),
 }
 """By file: what names the lanes that are started in it."""
@@ -76,10 +79,8 @@ ELSEWHERE = {
     "dialogs/move.py": {"open", "count", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
-    "journal.py": {"read", "settle"},  # small files of the program's own
-    "moves.py": {"plan", "continue", "settle", "end"},  # as well
+    "moves.py": {"plan", "continue", "settle", "end"},  # small files of the program's own
     "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
-    "receipts.py": {"open", "continue", "restore", "leave"},
     "selected.py": {"selected"},  # so is this
     "program.py": {"open", "close"},  # they wait for a person now and then; what is slow in them is a job by itself
     "transfers.py": {"transfer"},  # so do these, and an import or export begins its job once it has a file
@@ -1129,3 +1130,24 @@ async def test_of_many_jobs_the_question_names_the_first(
         await until(lambda: question() is None)
         for job in jobs:
             window.job_list.end(job, State.DONE, "Done.")
+
+
+async def test_a_receipt_that_takes_long_to_read_is_a_job(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a million lines is."""
+    may_read = threading.Event()
+
+    def read(path: Path) -> Receipt:
+        may_read.wait(10)
+        return Receipt(path)
+
+    monkeypatch.setattr(Receipt, "read", read)
+    async with showing(qtbot, tmp_path, until, monkeypatch, 5) as (window, _):
+        try:
+            window.journal.open_wanted.emit(tmp_path / "some.jsonl")
+            job = await job_called(window, until, "Reading a receipt")
+            press_cancel(qtbot, window, job)
+            await until(lambda: job.state is State.CANCELLED)
+        finally:
+            may_read.set()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ForgetTarget, Namespace, dump_item
+from explorer.engines import EngineSettings, build_engine
 from explorer.removal.journal import target_left
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt
@@ -146,6 +147,30 @@ async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
         assert it.removals.dialog is None
         await until(lambda: it.window.is_idle)
         await receipts.aclose()
+
+
+async def test_a_file_of_the_same_name_elsewhere_is_another_memory(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    one, two = (build_engine("sqlite", EngineSettings(path=tmp_path / at / "memory.db")) for at in ("one", "two"))
+    await two.store_many(ITEMS)
+    async with opened(qtbot, tmp_path, until, one, ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it)
+        it.window.show_engine(two, it.window.connection_name, is_read_only=False)
+        it.window.journal.continue_wanted.emit(path)
+        await until(lambda: bool(it.window.error_banner.sentence))
+        assert it.window.error_banner.sentence == "That was done in another memory. Open it first: helpdesk.db"
+        assert it.removals.dialog is None
+
+        it.window.show_engine(one, "by another name", is_read_only=False)
+        it.window.journal.continue_wanted.emit(path)
+        dialog = await it.counted()
+        assert dialog.count_label.text() == "3 items"
+        await it.close()
+        await until(lambda: it.window.is_idle)
+        await receipts.aclose()
+    await two.aclose()
 
 
 async def test_an_interrupted_restore_begins_again(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -45,7 +45,7 @@ from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.fakes import FakeEngine, Gate, learning
 from tests.ui.looks import cut_words
-from tests.ui.removing import choose_file, opened, said
+from tests.ui.removing import choose_file, opened, said, told
 from tests.ui.test_app import is_idle, memory, rows, running
 
 ACME = Namespace.parse("team:acme")
@@ -93,8 +93,8 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
             assert len(dialog.findChildren(QWidget, name)) == 1, name
         assert dialog.count_label.text() == "3 items"
         assert dialog.share_label.text().replace("\u00a0", " ") == "of 6 stored, 50 %"
-        assert dialog.numbers.preview_table.counts.rows == [("agent:writer", 2), ("team:acme", 1)]
-        assert dialog.numbers.kind_table.counts.rows == [("Learning", 3)]
+        assert told(dialog.numbers.preview_table) == ["agent:writer, 2 items", "team:acme, 1 item"]
+        assert told(dialog.numbers.kind_table) == ["Learning, 3 items"]
         assert [hit.text for hit in dialog.numbers.sample_view.samples.hits][:2] == ["at the team", "the writer's"]
         assert dialog.numbers.sample_view.samples.notes[:2] == ["oldest", "newest"]
         assert dialog.confirm.remove_button.text() == "Erase 3 items"
@@ -206,10 +206,7 @@ async def test_a_prefix_names_what_it_catches(qtbot: QtBot, tmp_path: Path, unti
     ]
     async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
         dialog = await it.planned(Target.of_filter(MetaFilter(file_path="/home/u/proj")))
-        assert {path for path, _ in dialog.numbers.path_table.counts.rows} == {
-            "/home/u/proj/a.md",
-            "/home/u/proj/b/c.md",
-        }
+        assert set(told(dialog.numbers.path_table)) == {"/home/u/proj/a.md, 1 item", "/home/u/proj/b/c.md, 1 item"}
         assert any("also matches what is below" in line for line in dialog.plan_column.sentences)
         await it.done()
         assert await it.texts() == {"in /home/u/proj-old/d.md"}
@@ -442,12 +439,13 @@ async def test_erase_is_greyed_where_it_cannot_be_told(qtbot: QtBot, tmp_path: P
         dialog = await it.planned(Target.of_filter(MetaFilter(tags_any=["x"])), Action.ERASE)
         erase = dialog.choice.button("Erase")
         assert not erase.isEnabled()
-        assert erase.toolTip() == why_not_erase(it.engine, dialog.target)
+        reason = why_not_erase(it.engine, dialog.target)
+        assert erase.toolTip() == f"{reason}."
         assert dialog.action is Action.FORGET
         it.window.go_to_filter(MetaFilter(tags_any=["x"]))
         action = it.window.findChild(QAction, "eraseAction")
         assert not action.isEnabled()
-        assert "nodes and kinds" in action.toolTip()
+        assert action.toolTip() == f"{action.property('tip')}. {reason}."
 
 
 async def test_forget_and_erase_each_count_for_themselves(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -800,7 +798,9 @@ async def test_a_fault_in_the_middle_is_not_said_to_be_nothing(
         assert "Nothing was forgotten" not in dialog.banner.sentence
         assert "left in the middle" in dialog.share_label.text()
         assert not dialog.confirm.remove_button.isEnabled()
-        assert it.window.job_list.jobs[0].words == "It was left in the middle; the journal has what went."
+        job = it.window.job_list.jobs[0]
+        assert job.state is State.FAILED
+        assert job.words == f"{dialog.banner.sentence} It was left in the middle; the journal has what went."
         dialog.count_button.click()
         await it.counted()
         assert dialog.count_label.text() == "5 items", "which is what nobody knew before"
@@ -923,6 +923,9 @@ async def test_what_is_the_same_number_but_a_larger_part_by_now_says_so(
     items = [*at(2), *[learning(f"filler {i}", "team:north") for i in range(4)]]
     async with opened(qtbot, tmp_path, until, engine, items) as it:
         dialog = await it.planned(Target.below(ACME))
+        dialog.confirm.way_back.export_button.click()
+        await choose_file(until, tmp_path / "back.jsonl")
+        await until(lambda: dialog.confirm.way_back.path_label.isVisible())
         north = ListRequest(filter=MetaFilter(reach=Reach.exact(Namespace.parse("team:north"))), limit=10)
         await engine.forget(ForgetTarget(ids=[hit.id for hit in (await engine.list(north)).items]))
         it.answer()
@@ -932,6 +935,41 @@ async def test_what_is_the_same_number_but_a_larger_part_by_now_says_so(
         assert dialog.old_count_label.isHidden(), "the number is the same"
         assert dialog.confirm.large_check.isVisible()
         assert not dialog.confirm.remove_button.isEnabled()
+        assert dialog.confirm.way_back.path_label.isVisible(), "the file still holds what would go"
+        assert dialog.removal is not None
+        assert dialog.removal.way_back is not None
+
+
+async def test_a_way_back_that_lacks_what_came_meanwhile_is_none(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), at(5)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        dialog.confirm.way_back.export_button.click()
+        await choose_file(until, tmp_path / "back.jsonl")
+        await until(lambda: dialog.confirm.way_back.path_label.isVisible())
+        await it.engine.store(learning("late", "team:acme"))
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: dialog.moved_label.isVisible())
+        assert dialog.confirm.way_back.path_label.isHidden()
+        assert dialog.confirm.way_back.export_button.isVisible()
+        assert dialog.removal is not None
+        assert dialog.removal.way_back is None
+
+
+async def test_a_run_that_failed_before_anything_went_has_a_job_that_failed(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = FakeEngine()
+    async with opened(qtbot, tmp_path, until, engine, at(3)) as it:
+        dialog = await it.planned(Target.at(ACME))
+        it.answer()
+        engine.fail("forget", Unauthorized("no such key"))
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        job = it.window.job_list.jobs[0]
+        assert job.state is State.FAILED
+        assert job.words.startswith("The key was refused: no such key.")
+        assert job.words.endswith("Nothing was removed.")
 
 
 async def test_another_memory_ends_a_dialog_that_is_in_the_background(

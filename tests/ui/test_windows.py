@@ -22,6 +22,7 @@ from explorer import text
 from explorer.contract import MetaFilter
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection
 from explorer.options import Options
+from explorer.removal.journal import Journal
 from explorer.ui import windows as all_windows
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.job_list import Job, State
@@ -45,6 +46,15 @@ def _as_before(qapp: QApplication) -> Iterator[None]:
     if theme().high_contrast:
         theme().set_high_contrast(False)
     qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+
+
+def test_the_journal_of_a_window_is_the_one_it_was_given(qtbot: QtBot, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "given")
+    window = MainWindow(journal=journal)
+    qtbot.addWidget(window)
+    program = Program(window, ConnectionStore(tmp_path / "connections.json"), KeyStore(), tmp_path / "sample.db")
+    assert window.journal.journal is program.removals.journal is program.moves.journal is journal
+    window.close_for_good()
 
 
 @asynccontextmanager

@@ -105,8 +105,9 @@ class RemoveDialog(QDialog):
     printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
     run_stepped = Signal(str, object)  # how far in words, and the share that is done (0 to 1) or None
-    run_ended = Signal(object, object)
-    # an Outcome and the ids that were planned; None where nothing was removed, or, with ids, where it was left midway
+    run_ended = Signal(object, object, str)
+    # an Outcome and the ids that were planned; None where nothing was removed, or, with ids, where it was left midway;
+    # and why it failed, a sentence, where that is not in an outcome
 
     def __init__(self, where: Where, target: Target, action: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -275,7 +276,7 @@ class RemoveDialog(QDialog):
         self._target, self._action = target, action
         self._beside = words.beside(target, self._where.nodes)
         self.outcome = None
-        self.choice.set_enabled(ERASE, not refused, refused)
+        self.choice.set_enabled(ERASE, not refused, text.full_stop(refused) if refused else "")
         self.choice.set_choice(ERASE if action is Action.ERASE else FORGET)
         self.choice.show()
         self._mark.show_icon("erase" if action is Action.ERASE else "minus-ring", "danger")
@@ -499,10 +500,10 @@ class RemoveDialog(QDialog):
         self._end_run()
         if last is not None and last.phase is Phase.MOVED and last.now is not None:
             self._show_moved(last.now, last.moved or Moved((), ()))
-            self.run_ended.emit(None, [])
+            self.run_ended.emit(None, [], "")
         elif last is not None and last.outcome is not None:
             self._show_outcome(last.outcome)
-            self.run_ended.emit(last.outcome, self._planned)
+            self.run_ended.emit(last.outcome, self._planned, "")
 
     def _end_run(self) -> None:
         self._is_running = False
@@ -518,13 +519,13 @@ class RemoveDialog(QDialog):
         removal = self._removal
         assert removal is not None
         before = self.count_label.text()
-        removal.preview, removal.way_back = now, None  # the file holds what is no longer what would go
         self._show_preview(removal, now)
         self.old_count_label.say(before)
         self.old_count_label.setVisible(bool(difference))
         self.moved_label.setText(words.moved(self._action, difference))
         self.moved_label.show()
-        self.confirm.way_back.offer(words.can_export(self._where.engine))
+        if removal.way_back is None:  # else the file still holds what would go
+            self.confirm.way_back.offer(words.can_export(self._where.engine))
         self._ask_for_it(now, has_moved=True)
         self._announce(self.moved_label.text())
 
@@ -597,11 +598,11 @@ class RemoveDialog(QDialog):
         """Nothing was removed; or, of a fault of ours, nobody knows."""
         self._end_run()
         if not isinstance(error, TinyMemoryError):
-            self.run_ended.emit(None, self._planned)
+            self.run_ended.emit(None, self._planned, said)
             self._count_is_needed()
             self.banner.show_error(said, details)
             return
-        self.run_ended.emit(None, [])
+        self.run_ended.emit(None, [], said)
         self.confirm.clear()
         if self._action is Action.ERASE and isinstance(error, Unsupported):
             self.banner.show_note(
@@ -625,7 +626,7 @@ class RemoveDialog(QDialog):
             self._end_count(tr("so far: counting was cancelled, and nothing can be confirmed"))
         elif lane == "run" and isinstance(error, asyncio.CancelledError) and self._is_running:
             self._end_run()
-            self.run_ended.emit(None, self._planned)
+            self.run_ended.emit(None, self._planned, "")
             self._count_is_needed()
         elif lane == "export" and (error is None or isinstance(error, asyncio.CancelledError)) and self._is_exporting:
             self._end_export(tr("The export was cancelled; no file was written.") if error is not None else "")
@@ -674,7 +675,7 @@ class RemoveDialog(QDialog):
         self.jobs.cancel()
         if self._is_running:
             self._is_running = False
-            self.run_ended.emit(None, self._planned)
+            self.run_ended.emit(None, self._planned, "")
         self.done(QDialog.DialogCode.Rejected)  # which is told of one that is hidden as well
 
     async def aclose(self) -> None:

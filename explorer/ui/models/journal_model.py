@@ -21,6 +21,7 @@ EntryRole = Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
 _NAME_CHARS = 60
 _REASON_CHARS = 300
+_PLACE_CHARS = 1_000
 
 
 class State(Enum):
@@ -197,6 +198,7 @@ class JournalModel(QAbstractListModel):
         return [
             text.named(title_of(entry), text.listed((state, state_words(entry) if entry.left else ""))),
             where_of(entry),
+            text.shown(entry.place, _PLACE_CHARS),  # of two memories the name may be the same
             "" if at is None else f"{text.when_full(at, self._zone)} ({text.utc(at)})",
             why,
             text.shown(entry.path.name, _REASON_CHARS),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QHelpEvent, QKeyEvent, QPainter, QPaintEvent
@@ -49,6 +49,8 @@ from explorer.ui.rows import (
 )
 from explorer.ui.theme import theme
 
+T = TypeVar("T")
+
 HitRole = Qt.ItemDataRole.UserRole + 1
 _NODES_MOST, _OTHERS_MOST = 7, 3  # rows of a table before it scrolls by itself
 _SHOWN_MEANWHILE = 50  # rows, while it is being counted and shown again and again
@@ -85,30 +87,35 @@ class Rows(QAbstractTableModel):
 
 
 class Counts(Rows):
-    """Labels with their numbers, largest first."""
+    """What was counted, with its numbers, largest first. There may be very many: a label is made when it is seen."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.rows: list[tuple[str, int]] = []
+        self.rows: list[tuple[Any, int]] = []
+        self._label: Callable[[Any], str] = str
 
     @property
     def largest(self) -> int:
         return self.rows[0][1] if self.rows else 0
 
-    def show(self, rows: Sequence[tuple[str, int]]) -> None:
-        self.beginResetModel()
-        self.rows = list(rows)
-        self.endResetModel()
+    def show(self, rows: Sequence[tuple[Any, int]], label: Callable[[Any], str]) -> None:
+        self._label = label
+        if list(rows) != self.rows:
+            self.beginResetModel()
+            self.rows = list(rows)
+            self.endResetModel()
+
+    def label(self, row: int) -> str:
+        return self._label(self.rows[row][0])
 
     def size(self) -> int:
         return len(self.rows)
 
     def spoken(self, row: int) -> str:
-        name, n = self.rows[row]
-        return text.listed((name, text.counted(n, "item")))
+        return text.listed((self.label(row), text.counted(self.rows[row][1], "item")))
 
     def hint(self, row: int) -> str:
-        return self.rows[row][0]
+        return self.label(row)
 
 
 class _View(QTableView):
@@ -160,10 +167,11 @@ class CountTable(_View):
         self.setModel(self.counts)
         self.setItemDelegate(_CountDelegate(self, elide))
 
-    def show_rows(self, rows: Sequence[tuple[str, int]]) -> None:
-        if list(rows) != self.counts.rows:
-            self.counts.show(rows)
-            self.fit()
+    def show_rows(self, rows: Sequence[tuple[T, int]], label: Callable[[T], str]) -> None:
+        """Show numbers and what they are of, which `label` names."""
+        self.counts.show(rows, label)
+        self.fit()
+        self.viewport().update()
 
 
 class _CountDelegate(QStyledItemDelegate):
@@ -173,7 +181,7 @@ class _CountDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         counts = self._table.counts
-        name, n = counts.rows[index.row()]
+        name, n = counts.label(index.row()), counts.rows[index.row()][1]
         rect: QRect = option.rect
         line = rect.adjusted(0, 0, 0, -_BAR - 2)
         said = text.number(n)
@@ -279,9 +287,15 @@ def _bars(months: Mapping[str, int]) -> list[tuple[str, int]]:
     for month, n in months.items():
         years[_ordinal(month) // 12] = years.get(_ordinal(month) // 12, 0) + n
     span = range(min(years), max(years) + 1)
-    if len(span) > _MONTHS_MOST:  # of hundreds of years those that hold something
-        return [(str(year), n) for year, n in sorted(years.items())][:_MONTHS_MOST]
-    return [(str(year), years.get(year, 0)) for year in span]
+    if len(span) <= _MONTHS_MOST:
+        return [(str(year), years.get(year, 0)) for year in span]
+    held = sorted(years.items())  # of hundreds of years those that hold something
+    if len(held) <= _MONTHS_MOST:
+        return [(str(year), n) for year, n in held]
+    before, newest = held[: -_MONTHS_MOST + 1], held[-_MONTHS_MOST + 1 :]
+    # Translators: names a bar of a chart: the number of all items from the years before this one.
+    earlier = tr("before {year}", year=str(newest[0][0]))
+    return [(earlier, sum(n for _, n in before)), *((str(year), n) for year, n in newest)]
 
 
 def _ordinal(month: str) -> int:
@@ -468,14 +482,13 @@ class Numbers(QScrollArea):
         self._all.show()
         at = plan.target.node
         most = None if preview.is_whole else _SHOWN_MEANWHILE
-        self.preview_table.show_rows([(node_label(node, at), n) for node, n in preview.nodes.most_common(most)])
-        self.kind_table.show_rows([(_capital(text.word(kind)), n) for kind, n in preview.kinds.most_common()])
-        self.source_table.show_rows([(_capital(source_label(one)), n) for one, n in preview.sources.most_common(most)])
-        paths = [(text.shown(path), n) for path, n in preview.paths.most_common(most)]
-        self.path_table.show_rows(paths)
+        self.preview_table.show_rows(preview.nodes.most_common(most), lambda node: node_label(node, at))
+        self.kind_table.show_rows(preview.kinds.most_common(), lambda kind: _capital(text.word(kind)))
+        self.source_table.show_rows(preview.sources.most_common(most), lambda source: _capital(source_label(source)))
+        self.path_table.show_rows(preview.paths.most_common(most), text.shown)
         self.months.show_months(preview.months)
         for part, title in self._titles.items():
-            is_there = bool(paths) if part is self.path_table else preview.total > 0
+            is_there = bool(preview.paths) if part is self.path_table else preview.total > 0
             part.setVisible(is_there)
             title.setVisible(is_there)
         self.sample_view.samples.show(preview, self._zone)

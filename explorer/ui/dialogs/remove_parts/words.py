@@ -79,11 +79,11 @@ def press(action: Action, n: int) -> str:
 
 
 def why_not_erase(engine: MemoryEngine, target: Target) -> str:
-    """Why a target cannot be erased, a sentence; "" where it can, as far as is known before the engine is asked."""
+    """Why a target cannot be erased, without a full stop; "" where it can, as far as is known before it is asked."""
     if not target.is_nodes_and_kinds:
         return shared.why_no_erase()
     if type(engine).erase is MemoryEngine.erase:
-        return tr("This engine does not erase.")
+        return tr("This engine does not erase")
     return ""
 
 
@@ -149,7 +149,7 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         yield Line("info", paths)
     if plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            yield Line("service", _shortened(shared.sandbox_goes(sandbox), sandbox.node), "danger")
+            yield Line("service", shared.sandbox_goes(sandbox, short(sandbox.node)), "danger")
         if len(plan.sandboxes) > _LINES_MOST:
             yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
     if plan.takes_unlisted:
@@ -174,11 +174,6 @@ def _how_much(plan: Plan, preview: Preview) -> str:
     return shared.what_goes(plan, preview)
 
 
-def _shortened(said: str, node: Namespace) -> str:
-    """A sentence with the name of a node in it, which a label cannot break, cut in its middle where it is long."""
-    return said.replace(str(node), short(node))
-
-
 def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
     target = plan.target
     if target.ids:
@@ -186,7 +181,7 @@ def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[
         return
     if not plan.takes_sandboxes:
         for sandbox in plan.sandboxes[:_LINES_MOST]:
-            said = _shortened(shared.sandbox_stays(sandbox), sandbox.node)
+            said = shared.sandbox_stays(sandbox, short(sandbox.node))
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
         if len(plan.sandboxes) > _LINES_MOST:
             rest = len(plan.sandboxes) - _LINES_MOST
