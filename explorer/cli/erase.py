@@ -1,4 +1,4 @@
-"""`tinymemory erase`: delete what is at nodes for good."""
+"""`tinymemory erase`: erase what is at nodes for good."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from explorer.cli import removing
 from explorer.cli.output import Console
 from explorer.removal.plan import Action
 
-HELP = "delete what is at nodes for good"
+HELP = "erase what is at nodes for good"
 DESCRIPTION = """\
 Erase what is at a node, or at it and below, of all kinds or those named: nothing of it is left in the memory, and
 stored again it is new. An erase takes nodes and kinds only; what is chosen by other metadata can be forgotten. A

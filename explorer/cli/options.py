@@ -137,6 +137,8 @@ def _time(text: str) -> Timestamp:
 
 
 def _node(text: str) -> Namespace:
+    if not text.strip():  # a script's variable that was never set, perhaps
+        raise argparse.ArgumentTypeError("a node must not be blank; the root is written root")
     try:
         return Namespace.parse(text)
     except InvalidRequest as error:

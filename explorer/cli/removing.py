@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from explorer.cli.options import filter_flags, filter_of, opened
+from explorer.cli.options import Memory, filter_flags, filter_of, flag, opened
 from explorer.cli.output import Console, one_line, plural, size_text, visible
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, Unsupported
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, MetaFilter, TinyMemoryError, Unsupported
 from explorer.removal import words
-from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.confirmation import Answers, Confirmation, Lack
 from explorer.removal.journal import Journal, default_folder
 from explorer.removal.outcome import Check, Outcome, Phase, Step
 from explorer.removal.plan import Action, Plan, Target, make_plan
@@ -22,6 +23,7 @@ from explorer.removal.preview import Preview
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
 from explorer.text import NARROW, NO_BREAK, word
+from explorer.transfer import FileError
 
 LEFT = 1
 REFUSED = 2
@@ -30,9 +32,11 @@ _MOST = 10  # lines of each table
 EPILOG = """\
 Without --yes nothing is removed: the plan is shown, counted to the end. With --yes it is counted once more, and runs
 only where that finds the same items. The receipt is written as it goes; its path is printed.
---json prints one object: plan, and where it ran outcome and receipt.
+--json prints one object: plan, way_back where --export made one, and where it ran outcome and receipt; where nothing
+was removed the reason (refused).
 Exit status: 0 all that was planned is gone and nothing asked again answers (or the plan was only shown); 1 something is
-left, or still answers; 2 a plan that is refused or not confirmed; 130 interrupted."""
+left, or still answers, or the engine has not finished its removal; 2 nothing was removed: a plan that is refused, by
+the engine too, or not confirmed; 130 interrupted."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,85 +59,136 @@ async def run(
 ) -> int:
     if args.dry_run and args.yes:
         parser.error("--dry-run and --yes contradict each other")
+    if args.export and not args.yes:
+        parser.error("--export writes its file only where the plan runs: add --yes")
+    for name in ("export", "receipts", "folder", "file_path"):  # a script's variable that was never set, perhaps
+        if getattr(args, name) is not None and not getattr(args, name).strip():
+            parser.error(f"{flag(name)} is given, and blank: leave it out, or say what is meant")
+    if not all(id.strip() for id in ids):
+        parser.error("--id is given, and blank: say which item is meant")
     target = _target(args, parser, ids)
-    async with opened(args, read_only=not args.yes) as memory:
-        try:
-            plan = await make_plan(memory.engine, target, action)
-        except InvalidRequest as error:
-            console.note(f"tinymemory: {error.text}")
-            return REFUSED
-        name = args.connection or memory.path or memory.engine.descriptor().label
-        journal = Journal(Path(args.receipts or default_folder()))
-        removal = Removal(memory.engine, plan, journal, name, keeps_texts=args.keep_texts)
-        async with contextlib.aclosing(removal.count()) as counting:
-            async for found in counting:
-                console.progress(f"{plural(found.total, 'item')} counted")
-        preview = removal.preview
-        confirmation = removal.confirmation
-        assert preview is not None
-        assert confirmation is not None
-        told: dict[str, Any] = {"plan": _plan_object(plan, preview, confirmation)}
+    told: dict[str, Any] = {}
+    if (why_not := _cannot_write(args)) is not None:
+        status = _refused(why_not, told, console)
+    else:
+        async with opened(args, read_only=not args.yes) as memory:
+            status = await _run(args, console, memory, target, action, told)
+    if args.json:
+        console.json(json.dumps(told, ensure_ascii=False))
+    console.done = ""  # all of it is told
+    return status
+
+
+def _refused(why: str, told: dict[str, Any], console: Console, advice: str = "") -> int:
+    told["refused"] = why
+    console.note(f"tinymemory: {why}; nothing was removed{advice}")
+    return REFUSED
+
+
+async def _run(
+    args: argparse.Namespace,
+    console: Console,
+    memory: Memory,
+    target: Target,
+    action: Action,
+    told: dict[str, Any],
+) -> int:
+    """The exit status; what --json prints of it is put into `told`."""
+    try:
+        plan = await make_plan(memory.engine, target, action)
+    except InvalidRequest as error:
+        return _refused(error.text, told, console)
+    name = args.connection or memory.path or memory.engine.descriptor().label
+    removal = Removal(memory.engine, plan, _journal(args), name, keeps_texts=args.keep_texts)
+    async with contextlib.aclosing(removal.count()) as counting:
+        async for found in counting:
+            console.progress(f"{plural(found.total, 'item')} counted")
+    preview = removal.preview
+    confirmation = removal.confirmation
+    assert preview is not None
+    assert confirmation is not None
+    remains = await _remains(memory.engine, plan, preview)
+    told["plan"] = _plan_object(plan, preview, confirmation, remains)
+    if not args.json:
+        for line in _plan_lines(plan, preview, remains):
+            console.out(visible(line))
+    if not args.yes:
         if not args.json:
-            remains = await _remains(memory.engine, preview)
-            for line in _plan_lines(plan, preview, remains):
-                console.out(visible(line))
-        if not args.yes:
-            if args.json:
-                console.json(json.dumps(told, ensure_ascii=False))
-            else:
-                console.out()
-                console.out(_how_to_run(confirmation, preview))
-            return 0
-        answers = Answers(args.confirm, args.whole_tree, args.large)
-        if not preview.total:
-            console.note("There is nothing to remove.")
-            return 0
-        if (missing := _missing(confirmation, answers)) is not None:
-            console.note(f"tinymemory: {missing}; nothing was removed")
-            return REFUSED
-        if args.export:
-            async with contextlib.aclosing(removal.export_first(Path(args.export))) as exporting:
-                async for step in exporting:
-                    console.progress(f"{plural(step.written, 'item')} exported")
-            back = removal.way_back
-            assert back is not None
-            console.note(
-                f"Exported {plural(back.items, 'item')}, read back and counted: {back.path} "
-                f"({size_text(back.size_bytes)})."
-            )
-            if back.incomplete:
-                console.note(
-                    f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them."
-                )
-        try:
-            last = await _carry_out(removal, answers, console)
-        except Unsupported as error:  # raised only where nothing was removed
-            console.note(f"tinymemory: {error.text}; nothing was removed, and `tinymemory forget` may do")
-            return REFUSED
-        if last.phase is Phase.MOVED:
-            moved = last.moved
-            assert moved is not None
-            console.note(
-                f"tinymemory: what is stored has changed since it was counted ({len(moved.new)} new, "
-                f"{len(moved.gone)} gone); nothing was removed, look at the plan again"
-            )
-            return REFUSED
-        outcome = last.outcome
-        assert outcome is not None
-        if args.json:
-            told["outcome"] = _outcome_object(outcome)
-            told["receipt"] = None if outcome.receipt is None else str(outcome.receipt)
-            console.json(json.dumps(told, ensure_ascii=False))
-        else:
             console.out()
-            for line in _outcome_lines(action, outcome):
-                console.out(visible(line))
-        return 0 if outcome.is_clean else LEFT
+            console.out(_how_to_run(confirmation, preview))
+        return 0
+    answers = Answers(args.confirm, args.whole_tree, args.large)
+    if not preview.total:
+        console.note("There is nothing to remove.")
+        return 0
+    if (lack := confirmation.lacks(answers)) is not None:
+        return _refused(_how_to_say(lack, confirmation), told, console)
+    if args.export:
+        told["way_back"] = await _export(removal, Path(args.export), console)
+    try:
+        last = await _carry_out(removal, answers, console)
+    except FileError:  # the receipt's
+        raise
+    except TinyMemoryError as error:  # raised only where nothing was removed
+        advice = ", and `tinymemory forget` may do" if isinstance(error, Unsupported) else ""
+        return _refused(error.text, told, console, advice)
+    if last.phase is Phase.MOVED:
+        moved = last.moved
+        assert moved is not None
+        told["moved"] = {"new": list(moved.new), "gone": list(moved.gone)}
+        changed = f"{len(moved.new):,} new, {len(moved.gone):,} gone"
+        why = f"what is stored has changed since it was counted ({changed})"
+        return _refused(why, told, console, ", look at the plan again")
+    outcome = last.outcome
+    assert outcome is not None
+    told["outcome"] = _outcome_object(outcome)
+    told["receipt"] = None if outcome.receipt is None else str(outcome.receipt)
+    if not args.json:
+        console.out()
+        for line in _outcome_lines(action, outcome):
+            console.out(visible(line))
+    return 0 if outcome.is_clean and not outcome.remains else LEFT
 
 
-async def _remains(engine: MemoryEngine, preview: Preview) -> list[str]:
-    health = await engine.health()
-    found = remaining(engine.descriptor(), preview, health.reason)
+async def _export(removal: Removal, path: Path, console: Console) -> dict[str, Any]:
+    async with contextlib.aclosing(removal.export_first(path)) as exporting:
+        async for step in exporting:
+            console.progress(f"{plural(step.written, 'item')} exported")
+    back = removal.way_back
+    assert back is not None
+    size = size_text(back.size_bytes)
+    console.note(f"Exported {plural(back.items, 'item')}, read back and counted: {back.path} ({size}).")
+    if back.incomplete:
+        console.note(f"{plural(len(back.incomplete), 'item')} not in it, as the engine holds only part of them:")
+        for id in back.incomplete:
+            console.note(f"  {one_line(id, 70)}")
+    return {
+        "path": str(back.path),
+        "items": back.items,
+        "size_bytes": back.size_bytes,
+        "incomplete": back.incomplete,
+    }
+
+
+def _journal(args: argparse.Namespace) -> Journal:
+    return Journal(default_folder() if args.receipts is None else Path(args.receipts).absolute())
+
+
+def _cannot_write(args: argparse.Namespace) -> str | None:
+    """Why nothing can be removed; None where it is to be shown only, or can. No file is made where there is none."""
+    _, settings, _ = args.memory
+    if args.yes and settings.read_only:
+        return f"the connection {args.connection} is open read-only"
+    if args.yes and settings.path and not os.path.exists(settings.path):
+        return f"there is no file {os.path.abspath(settings.path)}"
+    return None
+
+
+async def _remains(engine: MemoryEngine, plan: Plan, preview: Preview) -> list[str]:
+    said = None
+    with contextlib.suppress(TinyMemoryError):  # the plan can be shown all the same
+        said = (await engine.health()).reason
+    found = remaining(engine.descriptor(), plan, preview, said)
     return [remnant.words for remnant in found]
 
 
@@ -145,7 +200,6 @@ async def _carry_out(removal: Removal, answers: Answers, console: Console) -> St
             if last.outcome is not None and last.outcome.receipt is not None:
                 console.done = f"How far it is stands in {last.outcome.receipt}"
             console.progress(f"{last.phase}: {last.done:,} of {last.total:,}{waiting}")
-    console.done = ""
     return last
 
 
@@ -164,14 +218,14 @@ def _target(args: argparse.Namespace, parser: argparse.ArgumentParser, ids: list
     return Target.of_filter(filter)
 
 
-def _missing(confirmation: Confirmation, answers: Answers) -> str | None:
-    if confirmation.whole_tree and not answers.whole_tree:
-        return "this is the whole tree; add --whole-tree if it is meant"
-    if confirmation.large and not answers.large:
-        return "this is a large part of what is stored; add --large if it is meant"
-    if confirmation.name is not None and answers.typed != confirmation.name:
-        return f"add --confirm {confirmation.name}, exactly"
-    return None
+def _how_to_say(lack: Lack, confirmation: Confirmation) -> str:
+    match lack:
+        case Lack.WHOLE_TREE:
+            return "this is the whole tree; add --whole-tree if it is meant"
+        case Lack.LARGE:
+            return "this is a large part of what is stored; add --large if it is meant"
+        case Lack.NAME:
+            return f"add --confirm {confirmation.name}, exactly"
 
 
 def _how_to_run(confirmation: Confirmation, preview: Preview) -> str:
@@ -200,6 +254,8 @@ def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[st
     for sandbox in plan.sandboxes:
         said = words.sandbox_goes(sandbox) if plan.takes_sandboxes else words.sandbox_stays(sandbox)
         yield f"  {'goes' if plan.takes_sandboxes else 'stays'}: {_plain(said)}"
+    if plan.takes_unlisted:
+        yield f"  goes: {_plain(words.unlisted_sandboxes(plan.action, takes_sandboxes=True))}"
     for said in words.what_stays(plan):
         yield f"  stays: {_plain(said)}"
     for said in remains:
@@ -221,7 +277,7 @@ def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[st
     if preview.samples:
         yield "samples:"
     for hit in preview.samples:
-        yield f"  {hit.id[:12]}  {one_line(hit.text, 90)}"
+        yield f"  {one_line(hit.id, 70)}  {one_line(hit.text, 90)}"
 
 
 def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
@@ -241,12 +297,17 @@ def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
             yield f"  {n:,} {what}"
     if outcome.stopped:
         yield f"  stopped: {outcome.stopped}"
+    if outcome.gone_besides:
+        yield f"  {_plain(words.gone_besides(outcome.gone_besides))}"
     for id, reason in list(outcome.failed.items())[:_MOST]:
         yield f"  failed: {one_line(id, 70)}: {reason}"
     for check in outcome.checks:
         yield f"  asked again, {check.asked}{f' {check.mode}' if check.mode else ''}: {_answer(check)}"
     for receipt in outcome.receipts:
         yield f"  engine: {receipt}"
+    for said in outcome.remains:
+        if said not in outcome.receipts:
+            yield f"  remains: {said}"
     if outcome.receipt is not None:
         yield f"receipt: {outcome.receipt}"
 
@@ -258,7 +319,7 @@ def _answer(check: Check) -> str:
     return f"{check.found:,} found{quoted}"
 
 
-def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation) -> dict[str, Any]:
+def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation, remains: list[str]) -> dict[str, Any]:
     return {
         "action": plan.action.value,
         "target": plan.target.model_dump(mode="json"),
@@ -268,8 +329,15 @@ def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation) -> di
         "not_there": preview.gone,
         "kinds": {kind.value: n for kind, n in preview.kinds.items()},
         "nodes": {str(node): n for node, n in sorted(preview.nodes.items())},
+        "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
+        "months": {month or "undated": n for month, n in sorted(preview.months.items(), key=lambda one: one[0] or "")},
+        "paths": dict(sorted(preview.paths.items())),
+        "samples": [hit.id for hit in preview.samples],
+        "stays": [_plain(said) for said in words.what_stays(plan)],
+        "may_remain": [_plain(said) for said in remains],
         "sandboxes": {str(sandbox.node): sandbox.items for sandbox in plan.sandboxes},
         "takes_sandboxes": plan.takes_sandboxes,
+        "knows_sandboxes": plan.knows_sandboxes,
         "confirm": confirmation.name,
         "needs_whole_tree": confirmation.whole_tree,
         "needs_large": confirmation.large,
@@ -285,8 +353,12 @@ def _outcome_object(outcome: Outcome) -> dict[str, Any]:
         "not_tried": outcome.not_tried,
         "unanswered": outcome.unanswered,
         "stopped": outcome.stopped,
+        "erased_scopes": outcome.erased_scopes,
+        "receipts": outcome.receipts,
+        "remains": outcome.remains,
         "stored_before": outcome.stored_before,
         "stored_after": outcome.stored_after,
+        "gone_besides": outcome.gone_besides,
         "checks": [
             {
                 "asked": check.asked.value,

@@ -21,6 +21,7 @@ from explorer.contract import (
     ItemId,
     MemoryEngine,
     MetaFilter,
+    Namespace,
     Reach,
     RecallRequest,
     TinyMemoryError,
@@ -30,13 +31,14 @@ from explorer.contract import (
 )
 from explorer.contract.engine import alike
 from explorer.contract.model import collapsed, trimmed
-from explorer.contract.query import MAX_BUCKETS, MAX_GET_IDS, MAX_SCAN
+from explorer.contract.query import MAX_BUCKETS, MAX_SCAN
 from explorer.i18n import tr
 from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
+from explorer.transfer import by_sandbox
 
 _FETCHED = 20
 _RECALLS = 5
@@ -68,6 +70,7 @@ class _Line:
     quoting: dict[ItemId, Hit] = field(default_factory=dict)
     quoted_by_none: int = 0
     """Answers that hold removed words, and name no item that does."""
+    is_offered: bool = True
     error: str | None = None
 
     def check(self) -> Check:
@@ -112,27 +115,34 @@ class Checking:
     async def run(self, outcome: Outcome) -> AsyncGenerator[Step, None]:
         """Ask, telling before each question; each finished line is added to the outcome's checks.
 
-        Once it is stopped, what was not asked by then is a check with an error.
+        Once it is stopped, or left, what was not asked by then is a check with an error. Of a recall that the engine
+        does not offer there is no check.
         """
         lines = self._lines()
         total = sum(len(line.questions) for line in lines)
         done = 0
-        for line in lines:
-            for ask in line.questions:
-                yield Step(Phase.CHECKING, done, total, None, outcome)
-                async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
-                    async for why in waiting:
-                        yield Step(Phase.CHECKING, done, total, why, outcome)
-                done += 1
-            if not line.questions:  # nothing was found, but nothing was asked either
-                line.error = tr("no text of what went was kept that could be asked with")
-            outcome.checks.append(line.check())
+        try:
+            for line in lines:
+                for ask in line.questions:
+                    yield Step(Phase.CHECKING, done, total, None, outcome)
+                    async with contextlib.aclosing(self._patiently(line, ask)) as waiting:
+                        async for why in waiting:
+                            yield Step(Phase.CHECKING, done, total, why, outcome)
+                    done += 1
+                if not line.questions:  # nothing was found, but nothing was asked either
+                    line.error = tr("no text of what went was kept that could be asked with")
+                if line.is_offered:
+                    outcome.checks.append(line.check())
+        finally:
+            for line in (line for line in lines[len(outcome.checks) :] if line.is_offered):  # which the last may not be
+                line.error = line.error or _not_asked()
+                outcome.checks.append(line.check())
 
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
-        while line.error is None:
+        while line.error is None and line.is_offered:
             if self._control.is_stopped:
-                line.error = tr("it was stopped before this was asked")
+                line.error = _not_asked()
                 return
             asked_at = self._patience.clock()
             try:
@@ -147,8 +157,10 @@ class Checking:
                         yield error.text
                 continue
             except Unsupported as error:
-                # What is not offered cannot answer; but what the engine declares, it has to.
-                if line.asked is not Asked.RECALL:
+                # What is not offered cannot answer; but what the engine declares, or did once, it has to.
+                if line.asked is Asked.RECALL and not line.answered:
+                    line.is_offered = False
+                else:
                     line.error = error.text
             except TinyMemoryError as error:
                 line.error = error.text
@@ -178,30 +190,32 @@ class Checking:
         return [*lines, recalling]
 
     async def _list(self, line: _Line, at: int) -> None:
-        others = 0
+        others: set[ItemId] = set()  # pages may repeat items
         async with contextlib.aclosing(listed(self._engine, self._filters[at])) as pages:
             async for hits in pages:
                 self._note(line, hits)
-                others += sum(hit.id not in self._gone for hit in hits)
+                others.update(hit.id for hit in hits if hit.id not in self._gone)
         line.answered += 1
-        self._others[at] = others
+        self._others[at] = len(others)
 
     async def _get(self, line: _Line, req: GetRequest) -> None:
         self._note(line, await self._engine.get(req))
         line.answered += len(req.ids)
 
     async def _explore(self, line: _Line, at: int) -> None:
-        more = await self._counted_more(at)
+        more, is_all = await self._counted_more(at)
         for _ in range(_LISTED_ANEW):
             if more <= 0:
                 break
             await self._list(_Line(Asked.LIST), at)  # items may have come since the listing
-            more = await self._counted_more(at)
+            more, is_all = await self._counted_more(at)
         line.answered += len(Facet)
         line.found_more += max(0, more)
+        if not is_all and not line.found_more:
+            line.error = tr("the engine counted only a part of what is there")
 
-    async def _counted_more(self, at: int) -> int:
-        """How many more items the facets count than are listed, of those that did not go."""
+    async def _counted_more(self, at: int) -> tuple[int, bool]:
+        """How many more items the facets count than are listed, of those that did not go; and whether that is all."""
         if at not in self._others:
             await self._list(_Line(Asked.LIST), at)
         pages = await self._engine.explore_many(
@@ -210,7 +224,7 @@ class Checking:
                 for facet in Facet
             ]
         )
-        return max(map(_counted, pages)) - self._others[at]
+        return max(map(_counted, pages)) - self._others[at], not any(page.truncated for page in pages)
 
     async def _fetch(self, line: _Line, hit: Hit) -> None:
         assert line.mode is not None
@@ -247,6 +261,10 @@ class Checking:
                 line.found.setdefault(hit.id, hit)
 
 
+def _not_asked() -> str:
+    return tr("it was stopped before this was asked")
+
+
 async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[ItemId]) -> set[ItemId]:
     """Which of `ids`, all of them previewed, the engine still has. Raises its errors."""
     found: set[ItemId] = set()
@@ -258,16 +276,10 @@ async def still_there(engine: MemoryEngine, preview: Preview, ids: Collection[It
 def by_reach(preview: Preview, ids: Collection[ItemId]) -> Iterator[GetRequest]:
     """What to ask to get `ids`, sandboxed ones in their own sandbox."""
     wanted = frozenset(ids)
-    sandboxed = {id for inside in preview.sandboxed.values() for id in inside}
-    groups: list[tuple[Reach | None, list[ItemId]]] = [
-        (None, [id for id in preview.ids if id in wanted and id not in sandboxed])
-    ]
-    groups += [
-        (Reach.subtree(root), [id for id in inside if id in wanted]) for root, inside in preview.sandboxed.items()
-    ]
-    for reach, group in groups:
-        for start in range(0, len(group), MAX_GET_IDS):
-            yield GetRequest(ids=group[start : start + MAX_GET_IDS], reach=reach)
+    boxes = {id: box for box, inside in preview.sandboxed.items() for id in inside}
+    nodes = {id: boxes.get(id, Namespace.ROOT) for id in preview.ids if id in wanted}
+    for reach, group in by_sandbox(nodes):
+        yield GetRequest(ids=group, reach=reach)
 
 
 def shares(text: str, other: str) -> bool:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 
-from explorer.contract import EraseRequest, MemoryEngine, TinyMemoryError, Unavailable
+from explorer.contract import (
+    ConfigError,
+    EraseRequest,
+    MemoryEngine,
+    TinyMemoryError,
+    Unauthorized,
+    Unavailable,
+    Unsupported,
+)
 from explorer.i18n import tr
 from explorer.removal.forgetting import stopped_by_hand, unexpected
 from explorer.removal.outcome import Outcome, Phase, Step
@@ -26,7 +34,7 @@ class Erasing:
         engine: MemoryEngine,
         request: EraseRequest,
         preview: Preview,
-        recount: Callable[[], Awaitable[Preview]],
+        recount: Callable[[], AsyncGenerator[Preview, None]],
         outcome: Outcome,
         writer: ReceiptWriter,
         control: Control,
@@ -49,12 +57,19 @@ class Erasing:
         outcome.not_tried = list(self._preview.ids)
         while outcome.stopped is None and (outcome.not_tried or outcome.unanswered):
             yield self._step()
-            if self._control.is_stopped:
-                outcome.stopped = stopped_by_hand()
-                return
             asked_at = patience.clock()
             try:
-                if not outcome.unanswered or await self._may_ask_again():
+                # Right before each call: what comes between the two is erased, and nobody confirmed it.
+                async with contextlib.aclosing(self._recount()) as counting:
+                    async for found in counting:
+                        now = found
+                        if self._control.is_stopped:
+                            break
+                        yield self._step()
+                if self._control.is_stopped:
+                    outcome.stopped = stopped_by_hand()
+                elif self._may_ask(now):
+                    asked_at = patience.clock()
                     await self._ask()
             except Unavailable as error:
                 delay = patience.delay_s(error, asked_at)
@@ -65,7 +80,7 @@ class Erasing:
                 async with contextlib.aclosing(patience.wait(delay)) as waiting:
                     async for _ in waiting:
                         yield self._step(error.text)
-            except (FileError, OSError):  # the receipt's
+            except FileError:  # the receipt's
                 raise
             except TinyMemoryError as error:
                 self._end(error)
@@ -73,23 +88,32 @@ class Erasing:
                 log.exception("erasing failed")
                 outcome.stopped = unexpected(error)
 
-    async def _may_ask_again(self) -> bool:
+    def _may_ask(self, now: Preview) -> bool:
         """Look what went already, and whether something came that nobody confirmed."""
         outcome = self._outcome
-        now = await self._recount()
-        before = len(outcome.unanswered)
+        asked, waiting = len(outcome.unanswered), len(outcome.not_tried)
         outcome.unanswered = [id for id in outcome.unanswered if id in now.ids]
-        outcome.removed += before - len(outcome.unanswered)
+        outcome.not_tried = [id for id in outcome.not_tried if id in now.ids]
+        outcome.removed += asked - len(outcome.unanswered)
+        outcome.already_gone += waiting - len(outcome.not_tried)
         if moved(self._preview, now).new:
-            outcome.stopped = tr("more items came while the engine did not answer")
-        return outcome.stopped is None and bool(outcome.unanswered)
+            outcome.stopped = (
+                tr("more items came while the engine did not answer")
+                if asked
+                else tr("more items came after it was confirmed")
+            )
+        return outcome.stopped is None and bool(outcome.unanswered or outcome.not_tried)
 
     async def _ask(self) -> None:
         outcome = self._outcome
         self._writer.note("erase_asked", request=self._request.model_dump(mode="json"))
         outcome.unanswered += outcome.not_tried
         outcome.not_tried = []
-        report = await self._engine.erase(self._request)
+        try:
+            report = await self._engine.erase(self._request)
+        except (Unauthorized, ConfigError, Unsupported):  # an answer: it did nothing
+            outcome.not_tried, outcome.unanswered = outcome.unanswered, []
+            raise
         outcome.removed += len(outcome.unanswered)
         outcome.unanswered = []
         outcome.erased_scopes = report.erased_scopes

@@ -29,7 +29,7 @@ LEAST_BATCH = 25
 MOST_BATCH = 5_000
 _QUICK_S = 1.0
 _SLOW_S = 5.0
-_HOPELESS = 50
+HOPELESS = 50
 """Ids that fail one after another, with none between them that does not, until it is given up."""
 
 
@@ -146,7 +146,7 @@ class Forgetting:
         else:
             self._outcome.failed[batch[0]] = error.text
             self._failed_in_a_row += 1
-            if self._failed_in_a_row >= _HOPELESS:
+            if self._failed_in_a_row >= HOPELESS:
                 self._end(error)
             self._writer.note("failed", id=batch[0], reason=error.text)
 

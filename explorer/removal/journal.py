@@ -64,7 +64,7 @@ class Journal:
             "target": plan.target,
             "kinds": preview.kinds,
             "nodes": preview.nodes,
-            "sources": {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in preview.sources.items()},
+            "sources": preview.sources,
             "gone": len(preview.gone),
             "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
             "takes_sandboxes": plan.takes_sandboxes,
@@ -83,11 +83,6 @@ class Journal:
             }
         return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
 
-    def begin_move(self, engine: MemoryEngine, connection: str, first_line: Mapping[str, Any]) -> ReceiptWriter:
-        """Begin the receipt of a move or a copy out of `engine`, from what it says of itself. Raises FileError."""
-        facts = {name: value for name, value in first_line.items() if name not in ("action", "engine", "ids")}
-        return self.start(str(first_line["action"]), engine, connection, first_line["ids"], **facts)
-
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:
@@ -97,6 +92,8 @@ class Journal:
         if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
             said = target.model_dump(mode="json", by_alias=True)
             facts["target"] = {**said, "ids": [], "named": len(target.ids)}
+        if "sources" in facts:
+            facts["sources"] = {f"{kind}:{id}" if id else str(kind): n for (kind, id), n in facts["sources"].items()}
         for name in ("nodes", "sources"):
             if name in facts:
                 facts.update(_most(name, facts[name]))
@@ -173,8 +170,10 @@ class Journal:
             receipt = Receipt.read(path)
             if receipt.is_finished:
                 return
+            done = {"done": receipt.copied} if receipt.action == "copy" else {}
             writer.close(
                 removed=receipt.removed,
+                **done,
                 already_gone=receipt.already_gone,
                 failed=receipt.failed_in_all,
                 not_tried=receipt.not_tried,
@@ -202,11 +201,11 @@ def target_left(path: Path) -> Target | None:
     left = ids_left(path)
     receipt = Receipt.read(path)
     target = receipt.target
-    if not left or target is None:
+    if not left:
         return None
-    if receipt.action == "erase" or target.is_whole_tree:  # which may be in sandboxes, that no one reach admits
+    if receipt.action == "erase" and target is not None:
         return target
-    return Target.of_ids(left, target.filter.reach if target.filter is not None else target.reach)
+    return Target.of_ids(left, None if target is None else target.reach)
 
 
 def _finish(path: Path) -> None:

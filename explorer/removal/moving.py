@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,30 +36,30 @@ from explorer.contract import (
     Namespace,
     NotFound,
     Reach,
-    SegmentKind,
     StoreItem,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
     Unsupported,
 )
-from explorer.contract.query import MAX_GET_IDS
-from explorer.i18n import tr
-from explorer.removal.forgetting import stopped_by_hand
+from explorer.i18n import tr, tr_n
+from explorer.removal.ending import begun, on_a_thread, why_left
+from explorer.removal.forgetting import HOPELESS, stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.patience import Control, Patience
 from explorer.removal.plan import Plan, Target
-from explorer.removal.preview import PAGE, Preview
+from explorer.removal.preview import PAGE, Preview, named
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
-from explorer.transfer import FileError, export_pages
+from explorer.text import number
+from explorer.transfer import FileError, by_sandbox, export_pages
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
 _PAGE = 100
 """Items read at once to be counted: what is made of them keeps a window waiting."""
-_HOPELESS = 50
-"""Items that fail one after another, with none between them that does not, until it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class MovePreview:
 
 @dataclass(slots=True)
 class MoveOutcome:
-    """Of one run. `done` + `gone` + `kept` + `not_tried` is what was planned."""
+    """Of one run. `done` + `gone` + `kept` + `not_tried` + `unanswered` is what was planned."""
 
     planned: int
     is_copy: bool
@@ -127,8 +129,10 @@ class MoveOutcome:
     gone: list[ItemId] = field(default_factory=list)
     """No longer there when it was their turn."""
     kept: dict[ItemId, str] = field(default_factory=dict)
-    """Those that stay where they are, with the reason, a sentence part."""
+    """Those that stay where they are, or that their new place lost, with the reason, a sentence part."""
     not_tried: list[ItemId] = field(default_factory=list)
+    unanswered: list[ItemId] = field(default_factory=list)
+    """Read back whole at their new place and asked to be removed from their old: whether they were, is not known."""
     incomplete: list[ItemId] = field(default_factory=list)
     """Not planned, since the memory holds only part of them."""
     stopped: str | None = None
@@ -138,7 +142,7 @@ class MoveOutcome:
 
     @property
     def is_clean(self) -> bool:
-        return not (self.kept or self.not_tried or self.incomplete)
+        return not (self.kept or self.not_tried or self.unanswered or self.incomplete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +238,10 @@ class Move:
                     "the destination does not give items back whole, so that a move could not be checked; copy them"
                 ) from None
             found.can_check = False
-        async for items in self._pages(found):
-            await self._add(found, items)
-            yield found
+        async with contextlib.aclosing(self._pages(found)) as listing:
+            async for items in listing:
+                await self._add(found, items)
+                yield found
         if not found.total and found.there:
             raise self._no_move()
         found.found.counted_at = datetime.now(UTC)
@@ -270,20 +275,24 @@ class Move:
 
     async def _pages(self, found: MovePreview) -> AsyncGenerator[list[Exported], None]:
         """Whole items, a page at a time; what there is only part of goes into `found`."""
-        target = self.plan.target
-        for start in range(0, len(target.ids), MAX_GET_IDS):
-            batch = target.ids[start : start + MAX_GET_IDS]
-            items = await self.source.get_items(GetRequest(ids=batch, reach=target.reach))
-            items = [each for each in items if each.id in batch]
-            if missing := _without(batch, (each.id for each in items)):
-                hits = await self.source.get(GetRequest(ids=missing, reach=target.reach))
-                found.incomplete += [hit.id for hit in hits]
-                found.found.gone += _without(missing, (hit.id for hit in hits))
-            yield items
+        gone = dict.fromkeys(self.plan.target.ids)
+        async with contextlib.aclosing(named(self.source, self.plan.target)) as pages:
+            async for hits in pages:
+                nodes = {hit.id: hit.meta.namespace for hit in hits}
+                items: dict[ItemId, Exported] = {}
+                for reach, ids in by_sandbox(nodes):
+                    items.update((each.id, each) for each in await self.source.get_items(_get(ids, reach)))
+                partly = await _answering(self.source, {id: nodes[id] for id in _without(nodes, items)})
+                found.incomplete += partly
+                for id in (*items, *partly):
+                    gone.pop(id, None)
+                yield [items[id] for id in nodes if id in items]
+        found.found.gone += gone
         for filter in self._filters:
-            async for page in export_pages(self.source, filter, _PAGE):
-                found.incomplete += page.incomplete
-                yield page.items
+            async with contextlib.aclosing(export_pages(self.source, filter, _PAGE)) as listing:
+                async for page in listing:
+                    found.incomplete += page.incomplete
+                    yield page.items
 
     async def _add(self, found: MovePreview, items: list[Exported]) -> None:
         new: dict[ItemId, tuple[ItemId, StoreItem]] = {}
@@ -357,7 +366,7 @@ class Move:
         """Of what is to be at the destination under these ids, what is, by old id; and whether it is the whole item."""
         nodes = {id: item.meta.namespace for id, item in new.values()}
         held: dict[ItemId, Exported | Hit] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
             if can_check:
                 held.update((each.id, each) for each in await self.destination.get_items(_get(ids, reach)))
             else:
@@ -382,28 +391,32 @@ class Move:
         self._patience = Patience(self._control, self._sleep, self._clock)
         self._stopped = None
         self._failed_in_a_row = 0
-        writer = await asyncio.to_thread(
-            self._journal.begin_move, self.source, self._connection, self._first_line(preview)
-        )
-        self._writer = writer
-        outcome.receipt = writer.path
-        try:
-            yield MoveStep(0, len(ids))
-            for start in range(0, len(ids), MAX_STORE_MANY):
-                await self._control.resumed()
-                if self._control.is_stopped:
-                    self._stopped = stopped_by_hand()
-                else:
-                    await self._take(ids[start : start + MAX_STORE_MANY], preview)
-                if self._stopped is not None:
-                    break
-                yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
-            tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone)
-            outcome.not_tried = [id for id in ids if id not in tried]
-            await asyncio.to_thread(self._end, writer, outcome)
-        finally:
-            self._writer = None
-            writer.release()
+        action = "copy" if self.way.is_copy else "move"
+        facts = self._facts(preview)
+        begin = partial(self._journal.start, action, self.source, self._connection, preview.nodes, **facts)
+        with await begun(begin) as writer:
+            self._writer = writer
+            outcome.receipt = writer.path
+            try:
+                yield MoveStep(0, len(ids))
+                for start in range(0, len(ids), MAX_STORE_MANY):
+                    await self._control.resumed()
+                    if self._control.is_stopped:
+                        self._stopped = stopped_by_hand()
+                    else:
+                        await self._take(ids[start : start + MAX_STORE_MANY], preview)
+                    if self._stopped is not None:
+                        break
+                    yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
+            except BaseException as error:
+                self._stopped = self._stopped or why_left(error)
+                if not isinstance(error, Exception):
+                    self._end(writer, ids)
+                    raise
+                log.exception("a move ended early")
+            finally:
+                self._writer = None
+            await on_a_thread(partial(self._end, writer, ids))
         yield MoveStep(len(ids) - len(outcome.not_tried), len(ids), outcome)
 
     def pause(self) -> None:
@@ -421,10 +434,10 @@ class Move:
         """Begin no further batch: what was begun is finished, the rest is told as not tried."""
         self._control.stop()
 
-    def _first_line(self, preview: MovePreview) -> dict[str, Any]:
+    def _facts(self, preview: MovePreview) -> dict[str, Any]:
+        """For the first line of the receipt."""
         about = self.destination.descriptor()
         return {
-            "action": "copy" if self.way.is_copy else "move",
             "target": self.plan.target,
             "base": self.base,
             "sandboxes": [filter.reach.at for filter in self._filters[1:] if filter.reach is not None],
@@ -434,18 +447,21 @@ class Move:
             "keeps_tree": self.way.keeps_tree,
             "kinds": preview.found.kinds,
             "nodes": preview.found.nodes,
+            "sources": preview.found.sources,
             "incomplete": len(preview.incomplete),
             "counted_at": preview.found.counted_at,
-            "ids": list(preview.nodes),
         }
 
-    def _end(self, writer: ReceiptWriter, outcome: MoveOutcome) -> None:
+    def _end(self, writer: ReceiptWriter, ids: list[ItemId]) -> None:
+        outcome = self._outcome
+        outcome.unanswered = _without(outcome.unanswered, outcome.kept)
+        tried = outcome.done.keys() | outcome.kept.keys() | set(outcome.gone) | set(outcome.unanswered)
+        outcome.not_tried = [id for id in ids if id not in tried]
         outcome.stopped = self._stopped
         outcome.waited_s = self._patience.waited_s
-        if outcome.stopped is not None:
-            self._note("stopped", why=outcome.stopped)
-            outcome.stopped = self._stopped
         try:
+            if outcome.stopped is not None:
+                writer.note("stopped", why=outcome.stopped)
             writer.close(
                 removed=0 if outcome.is_copy else len(outcome.done),
                 done=len(outcome.done),
@@ -453,6 +469,7 @@ class Move:
                 already_gone=outcome.gone,
                 failed=outcome.kept,
                 not_tried=outcome.not_tried,
+                unanswered=outcome.unanswered,
                 stopped=outcome.stopped,
                 waited_s=round(outcome.waited_s, 3),
                 is_clean=outcome.is_clean,
@@ -482,17 +499,16 @@ class Move:
         if not self.way.is_copy:
             if preview.is_same_store:  # where one id is one item, which removing the old would remove
                 whole = [id for id in whole if not self._is_itself(id, stored[id][0])]
-            whole = await self._remove({id: preview.nodes[id] for id in whole})
+            moved = {id: (stored[id][0], item) for id, item in placed if id in stored}
+            whole = await self._remove({id: preview.nodes[id] for id in whole}, moved)
         for id in whole:
             self._outcome.done[id] = stored[id][0]
             self._outcome.replayed += stored[id][1]
-        if whole:
-            self._failed_in_a_row = 0
 
     async def _read_old(self, nodes: dict[ItemId, Namespace]) -> list[Exported]:
         found: list[Exported] = []
         missing: dict[ItemId, Namespace] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> list[Exported]:
                 return await self.source.get_items(_get(part, reach))
@@ -546,45 +562,97 @@ class Move:
             self._keep(old, tr("it is the same item at its new place"))
         return old == new
 
-    async def _remove(self, nodes: dict[ItemId, Namespace]) -> list[ItemId]:
-        """Remove what was read back whole; those that a fresh read does not find any more."""
+    async def _remove(
+        self, nodes: dict[ItemId, Namespace], new: dict[ItemId, tuple[ItemId, StoreItem]]
+    ) -> list[ItemId]:
+        """Remove what was read back whole; those that a fresh read finds at their new place, `new`, and nowhere else.
+
+        Whatever came of the asking, it is the fresh read that says what went.
+        """
+        before = self._outcome.unanswered
+        unanswered: dict[ItemId, Namespace] = {}
+        refused: dict[ItemId, str] = {}
 
         async def forget(part: list[ItemId]) -> None:
+            if not self._note("asked", ids=part):
+                raise _Stopped(self._stopped)
+            unanswered.update((id, nodes[id]) for id in part)
+            self._outcome.unanswered = [*before, *unanswered]
             try:
                 await self.source.forget(ForgetTarget(ids=part))
             except NotFound:
                 if len(part) > 1:
                     raise
 
-        asked: dict[ItemId, Namespace] = {}
-        for part, _ in await self._parts(list(nodes), forget, lambda id: id):
-            asked.update((id, nodes[id]) for id in part)
-        gone: list[ItemId] = []
-        for id, is_there in (await self._answers(asked)).items():
-            if is_there:
-                self._keep(id, tr("it is at its new place, but still answers at its old one"))
-            else:
-                gone.append(id)
+        parts = await self._parts(list(nodes), forget, lambda id: id, refused.__setitem__)
+        answered = {id for part, _ in parts for id in part}
+        # One that cannot be looked for is neither here nor there: it stays without an answer.
+        there = await self._answers(unanswered, lambda id, reason: None)
+        still = [id for id, is_there in there.items() if is_there]
+        self._outcome.unanswered = [*before, *_without(unanswered, still)]
+        for id in still:
+            if id in answered or id in refused:
+                self._keep(id, refused.get(id) or tr("it is at its new place, but still answers at its old one"))
+        gone = await self._still_held({id: new[id] for id in _without(there, still)})
+        self._outcome.unanswered = [*before, *_without(unanswered, there)]
         if gone:
             self._note("removed", ids=gone)
         return gone
 
-    async def _answers(self, nodes: dict[ItemId, Namespace]) -> dict[ItemId, bool]:
-        """Whether the source has each; one that cannot be asked about is not in it, and kept with the reason."""
+    async def _still_held(self, new: dict[ItemId, tuple[ItemId, StoreItem]]) -> list[ItemId]:
+        """Those of what was removed that their new place has. What it lost is stored again, and the run ends.
+
+        Two connections that were taken for two memories and are one, whose parts learn of each other late, both gave
+        the item back before: removing it at one end took it from the other.
+        """
+
+        async def read(part: list[ItemId]) -> dict[ItemId, bool]:
+            return await self._held({id: new[id] for id in part}, can_check=True)
+
+        unread: list[str] = []
+        held: dict[ItemId, bool] = {}
+        asked: list[ItemId] = []
+        for part, found in await self._parts(list(new), read, lambda id: id, lambda id, reason: unread.append(reason)):
+            held.update(found)
+            asked += part
+        if unread:  # it was read back whole before it was removed, but nothing further is risked
+            self._stopped = self._stopped or unread[0]
+        if lost := _without(asked, held):
+            again = await self._store([(id, new[id][1]) for id in lost])
+            for id in lost:
+                self._keep(
+                    id,
+                    tr("its new place lost it as it was removed from its old one; it was stored there again")
+                    if id in again
+                    else tr("its new place lost it as it was removed from its old one, and did not take it again"),
+                )
+            self._stopped = tr("what was removed from one end was gone from the other; they may be one memory")
+        return _without(new, lost)
+
+    async def _answers(
+        self, nodes: dict[ItemId, Namespace], keep: Callable[[ItemId, str], None] | None = None
+    ) -> dict[ItemId, bool]:
+        """Whether the source has each; one that cannot be asked about is not in it: `keep` is told of it and why."""
         answers: dict[ItemId, bool] = {}
-        for reach, ids in _by_reach(nodes):
+        for reach, ids in by_sandbox(nodes):
 
             async def read(part: list[ItemId], reach: Reach = reach) -> set[ItemId]:
                 return {hit.id for hit in await self.source.get(_get(part, reach))}
 
-            for part, there in await self._parts(ids, read, lambda id: id):
+            for part, there in await self._parts(ids, read, lambda id: id, keep):
                 answers.update((id, id in there) for id in part)
         return answers
 
     async def _parts(
-        self, things: list[T], call: Callable[[list[T]], Awaitable[R]], id_of: Callable[[T], ItemId]
+        self,
+        things: list[T],
+        call: Callable[[list[T]], Awaitable[R]],
+        id_of: Callable[[T], ItemId],
+        keep: Callable[[ItemId, str], None] | None = None,
     ) -> list[tuple[list[T], R]]:
-        """What `call` says of them all; of what it refuses, halves, down to single ones, which are then kept.
+        """What `call` says of them all; of what it refuses, halves, down to single ones.
+
+        Those `keep` is told of, with the reason; where it is not given, they are kept where they are.
 
         Where nothing further is to be begun, that is noted, and what it said until then is what counts.
         """
@@ -605,11 +673,15 @@ class Move:
                     middle = len(part) // 2
                     rest += [part[middle:], part[:middle]]
                     continue
-                self._keep(id_of(part[0]), error.text)
+                (keep or self._keep)(id_of(part[0]), error.text)
                 self._failed_in_a_row += 1
-                if self._failed_in_a_row >= _HOPELESS:
-                    self._stopped = self._stopped or tr("{n} items in a row failed", n=self._failed_in_a_row)
+                if self._failed_in_a_row >= HOPELESS:
+                    self._stopped = self._stopped or tr_n(
+                        "{n} item in a row failed", "{n} items in a row failed", HOPELESS, n=number(HOPELESS)
+                    )
                     break
+            else:
+                self._failed_in_a_row = 0
         return answers
 
     async def _patiently(self, part: list[T], call: Callable[[list[T]], Awaitable[R]]) -> R:
@@ -705,17 +777,4 @@ def _without(ids: Iterable[ItemId], others: Iterable[ItemId]) -> list[ItemId]:
 
 
 async def _answering(engine: MemoryEngine, nodes: dict[ItemId, Namespace]) -> list[ItemId]:
-    return [hit.id for reach, ids in _by_reach(nodes) for hit in await engine.get(_get(ids, reach))]
-
-
-def _by_reach(nodes: dict[ItemId, Namespace]) -> list[tuple[Reach, list[ItemId]]]:
-    """Under which reach to ask for items at these nodes: a sandbox is read only by name. At most 200 ids each."""
-    groups: dict[Namespace, list[ItemId]] = defaultdict(list)
-    for id, node in nodes.items():
-        boxes = [at for at, segment in enumerate(node.segments) if segment.kind is SegmentKind.SERVICE]
-        groups[Namespace(node.segments[: boxes[-1] + 1]) if boxes else Namespace.ROOT].append(id)
-    return [
-        (Reach.subtree(root), ids[start : start + MAX_GET_IDS])
-        for root, ids in groups.items()
-        for start in range(0, len(ids), MAX_GET_IDS)
-    ]
+    return [hit.id for reach, ids in by_sandbox(nodes) for hit in await engine.get(_get(ids, reach))]

@@ -61,7 +61,11 @@ class Outcome:
     erased_scopes: int | None = None
     receipts: list[str] = field(default_factory=list)
     """The engine's own, of an erase."""
+    remains: list[str] = field(default_factory=list)
+    """What the engine says once it is done of what its removals did not reach yet, a sentence each."""
     stored_before: int = 0
+    stored_is_least: bool = False
+    """Whether there may have been more."""
     stored_after: int | None = None
     """None where it could not be counted, or is not yet."""
     waited_s: float = 0.0
@@ -80,9 +84,27 @@ class Outcome:
         return [*self.failed, *self.not_tried, *self.unanswered]
 
     @property
+    def gone_besides(self) -> int:
+        """How many items fewer are stored than what went explains, whoever removed them."""
+        return gone_besides(
+            None if self.stored_is_least else self.stored_before,
+            self.stored_after,
+            self.removed + self.already_gone + len(self.unanswered),
+        )
+
+    @property
     def is_clean(self) -> bool:
-        """Whether everything planned is gone, and every question asked again found nothing."""
-        return not self.left and bool(self.checks) and all(check.is_clean for check in self.checks)
+        """Whether everything planned is gone and nothing besides, and every question asked again found nothing."""
+        is_exact = not self.left and not self.gone_besides
+        return is_exact and bool(self.checks) and all(check.is_clean for check in self.checks)
+
+
+def gone_besides(before: int | None, after: int | None, explained: int) -> int:
+    """By how much two counts of all that is stored are further apart than `explained`; 0 where either is not known.
+
+    More of them than expected say nothing: others may have stored some.
+    """
+    return 0 if before is None or after is None else max(0, before - after - explained)
 
 
 class Phase(StrEnum):

@@ -1,4 +1,4 @@
-"""A receipt to read and to print: as a page and as plain text. Nothing in it is markup but what is made here."""
+"""A receipt to read and to print: as a page. Nothing in it is markup but what is made here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Protocol
 
 from explorer.contract import FetchMode, ItemKind, MetaFilter, Reach
 from explorer.i18n import mark, mark_n, tr, tr_n
-from explorer.removal.outcome import Asked
+from explorer.removal.outcome import Asked, gone_besides
 from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import not_covered
+from explorer.removal.words import gone_besides as gone_besides_words
 from explorer.text import (
     and_more,
     counted,
@@ -99,16 +100,16 @@ def heading(receipt: Receipt) -> str:
     """`3 895 of 3 895 items erased`."""
     total = receipt.planned
     done = {"n": number(receipt.removed), "total": number(total)}
-    moved = {"n": number(receipt.copied), "total": number(total)}
+    copied = {"n": number(receipt.copied), "total": number(total)}
     match receipt.action:
         case "forget":
             return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", total, **done)
         case "erase":
             return tr_n("{n} of {total} item erased", "{n} of {total} items erased", total, **done)
         case "move":
-            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **moved)
+            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **done)
         case "copy":
-            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **moved)
+            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **copied)
         case "restore":
             return tr_n("{n} item restored", "{n} items restored", receipt.new, n=number(receipt.new))
         case "":
@@ -146,6 +147,8 @@ def verdict(receipt: Receipt) -> list[str]:
     )
     if left:
         said.append(full_stop(left))
+    if n := _gone_besides(receipt):
+        said.append(gone_besides_words(n))
     if receipt.is_finished and receipt.action in ("forget", "erase"):
         said += _checked_words(receipt)
     if receipt.continued_by is not None:
@@ -154,6 +157,12 @@ def verdict(receipt: Receipt) -> list[str]:
         lines = counted(receipt.damaged_lines, "line")
         said.append(tr("The receipt file is damaged: {lines} in it cannot be read.", lines=lines))
     return said
+
+
+def _gone_besides(receipt: Receipt) -> int:
+    before = None if receipt.stored_is_least else receipt.stored_before
+    explained = receipt.removed + receipt.already_gone + receipt.unanswered_in_all
+    return gone_besides(before, receipt.stored_after, explained) if receipt.action in ("forget", "erase") else 0
 
 
 def _checked_words(receipt: Receipt) -> list[str]:
@@ -165,7 +174,8 @@ def _checked_words(receipt: Receipt) -> list[str]:
         said.append(tr("Some of what was to go still answers: see the questions below."))
     if any(check.quoted for check in checks):
         said.append(tr("What went is still quoted by items that were not in the plan."))
-    if any(check.error is not None for check in checks):
+    # The recall is asked last: without its line, the program ended before.
+    if any(check.error is not None for check in checks) or not any(check.asked is Asked.RECALL for check in checks):
         said.append(tr("Not every question could be asked again."))
     return said or [tr("Every question was asked again, and none found anything of what went.")]
 
@@ -388,21 +398,6 @@ def page(receipt: Receipt, zone: tzinfo) -> str:
         + "\n".join(body)
         + "\n</body></html>\n"
     )
-
-
-def plain(receipt: Receipt, zone: tzinfo) -> str:
-    """The receipt as lines of text."""
-    lines = [heading(receipt), *verdict(receipt)]
-    for part in parts(receipt, zone):
-        lines += ["", part.title] if part.title else [""]
-        wide = [
-            max((len(row[at]) for row in part.rows), default=0) for at in range(max(map(len, part.rows), default=0) - 1)
-        ]
-        for row in part.rows:
-            cells = [cell.ljust(min(wide[at], 40)) if at < len(wide) else cell for at, cell in enumerate(row)]
-            lines.append(f"  {'  '.join(cells).rstrip()}")
-        lines += [f"  {said}" for said in part.said]
-    return "\n".join(lines) + "\n"
 
 
 def _markup(text: str) -> str:

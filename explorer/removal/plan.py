@@ -23,14 +23,14 @@ from explorer.contract import (
 )
 from explorer.contract.model import Model
 from explorer.contract.namespace import EVERYTHING
-from explorer.transfer import names_sandboxes, sandbox_roots
+from explorer.transfer import sandboxes
 
 
 class Action(StrEnum):
     FORGET = "forget"
     """Out of every read."""
     ERASE = "erase"
-    """Deleted for good: stored again, it is a new item."""
+    """Gone for good: stored again, it is a new item."""
 
 
 class Target(Model):
@@ -130,11 +130,16 @@ class Plan:
     sandboxes: tuple[Sandbox, ...] = ()
     """Those below the target: they go with the whole tree, and stay otherwise."""
     knows_sandboxes: bool = True
-    """Whether the engine names its sandboxes; else there may be some, which no listing shows."""
+    """Whether the engine names all its sandboxes; else there may be some, which no listing shows."""
 
     @property
     def takes_sandboxes(self) -> bool:
         return self.target.is_whole_tree
+
+    @property
+    def takes_unlisted(self) -> bool:
+        """Whether it also takes sandboxes that are not counted: an erase of the whole tree is told no ids."""
+        return self.takes_sandboxes and not self.knows_sandboxes and self.action is Action.ERASE
 
     @property
     def kinds(self) -> list[ItemKind]:
@@ -149,9 +154,9 @@ async def make_plan(engine: MemoryEngine, target: Target, action: Action) -> Pla
         target.erasing().check()
     if target.filter is None:
         return Plan(target, action, ())
-    found = tuple(Sandbox(node, items) for node, items in await sandbox_roots(engine, target.filter))
+    boxes = await sandboxes(engine, target.filter)
+    found = tuple(Sandbox(node, items) for node, items in boxes.roots)
     filters = [target.filter]
     if target.is_whole_tree:
         filters += [target.filter.model_copy(update={"reach": Reach.subtree(sandbox.node)}) for sandbox in found]
-    reads_below = target.filter.reach is not None and target.filter.reach.descendants
-    return Plan(target, action, tuple(filters), found, knows_sandboxes=not reads_below or names_sandboxes(engine))
+    return Plan(target, action, tuple(filters), found, knows_sandboxes=boxes.is_all)

@@ -23,7 +23,7 @@ from explorer.contract import (
     SourceKind,
 )
 from explorer.contract.query import MAX_GET_IDS
-from explorer.removal.plan import Plan
+from explorer.removal.plan import Plan, Target
 from explorer.transfer import sandbox_roots
 
 PAGE = 200
@@ -164,26 +164,40 @@ async def stored(engine: MemoryEngine) -> tuple[int, bool]:
 
 
 async def _hits(engine: MemoryEngine, plan: Plan, found: Preview) -> AsyncIterator[list[Hit]]:
-    target = plan.target
-    missing = target.ids
-    async for hits in _got(engine, missing, target.reach):
-        yield hits
-    missing = [id for id in missing if id not in found.ids]
-    if missing and target.reach is None:  # not confined to what an ordinary read meets
-        for sandbox, _ in await sandbox_roots(engine, MetaFilter()):
-            async for hits in _got(engine, missing, Reach.subtree(sandbox)):
-                yield hits
-            missing = [id for id in missing if id not in found.ids]
-    found.gone = missing
+    async with contextlib.aclosing(named(engine, plan.target)) as named_ones:
+        async for hits in named_ones:
+            yield hits
+    found.gone = [id for id in plan.target.ids if id not in found.ids]
     for filter in plan.filters:
         async for hits in listed(engine, filter):
             yield hits
 
 
-async def _got(engine: MemoryEngine, ids: list[ItemId], reach: Reach | None) -> AsyncIterator[list[Hit]]:
+async def named(engine: MemoryEngine, target: Target) -> AsyncGenerator[list[Hit], None]:
+    """The items that `target` names, wherever they are; each once. Those that are not there are left out."""
+    missing = dict.fromkeys(target.ids)
+    async with contextlib.aclosing(_got(engine, list(missing), target.reach)) as pages:
+        async for hits in pages:
+            yield _met(hits, missing)
+    if missing and target.reach is None:  # not confined to what an ordinary read meets
+        for sandbox, _ in await sandbox_roots(engine, MetaFilter()):
+            async with contextlib.aclosing(_got(engine, list(missing), Reach.subtree(sandbox))) as pages:
+                async for hits in pages:
+                    yield _met(hits, missing)
+
+
+def _met(hits: list[Hit], missing: dict[ItemId, None]) -> list[Hit]:
+    """Those of `hits` that were missing, and are no longer."""
+    met = {hit.id: hit for hit in hits if hit.id in missing}
+    for id in met:
+        del missing[id]
+    return list(met.values())
+
+
+async def _got(engine: MemoryEngine, ids: list[ItemId], reach: Reach | None) -> AsyncGenerator[list[Hit], None]:
     for start in range(0, len(ids), MAX_GET_IDS):
         batch = ids[start : start + MAX_GET_IDS]
-        yield [hit for hit in await engine.get(GetRequest(ids=batch, reach=reach)) if hit.id in batch]
+        yield await engine.get(GetRequest(ids=batch, reach=reach))
 
 
 async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncGenerator[list[Hit], None]:

@@ -5,12 +5,13 @@ a receipt without an `end`, and that no program holds, was interrupted.
 
     begin      format, program, version, action, connection, engine, and what is planned: see `Journal.begin`
     planned    ids: what goes, in the order of its turn; as many such lines as it takes, right after `begin`
-    asked      ids: about to be asked of the engine; those of an `answered` are the ids asked last
+    asked      ids: about to be asked of the engine; those of an `answered` are the ids asked last. A move has no
+               `answered`: a fresh read tells what was `removed` and what `failed`
     answered   forgotten: how many of them there were; the others were gone already. Or refused: why it took none
     failed     id, reason
     erase_asked  request: all that is planned is asked for at once
     erased     scopes, receipts
-    copied     pairs: of a move, the id before and the id at the new place, read back whole
+    copied     pairs: of a move or a copy, the id before and the id at the new place, read back whole
     removed    ids: of a move, gone from where they were
     stored     new, replayed, refused: of a restore, sums so far
     refused    number, reason: of a restore, a line of its file that did not go in
@@ -20,7 +21,8 @@ a receipt without an `end`, and that no program holds, was interrupted.
     checked    a question asked again, as `Checked` has it; of `still` the id and node of each
     text       id, text: what an item said, where it was asked to be kept
     remains    words: what this does not reach, a sentence each
-    end        removed, already_gone, failed, not_tried, unanswered, stored_after, …: see `ReceiptWriter.close`
+    end        removed, already_gone, failed, not_tried, unanswered, stored_after, …: see `ReceiptWriter.close`; of
+               a move or a copy also done: those moved or copied, in all
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ _MAX_LINE = 64 << 20
 _MAX_FIRST = 8 << 20
 _TAIL = 256 << 10
 _MAX_AT_END = 100
+_MAX_WORDS_AT_END = 300  # so that the last line is within the tail, also where each character is an escape
 _MAX_TEXT = 2_000
 _MAX_PATH = 32_000
 _MAX_KEPT = 10_000
@@ -133,6 +136,11 @@ class ReceiptWriter:
             self._failed.add(str(facts.get("id")))
         elif line == "checked":
             self._checks.append(not facts.get("found") and not facts.get("quoted") and facts.get("error") is None)
+
+    @property
+    def checks(self) -> int:
+        """How many questions asked again are written."""
+        return len(self._checks)
 
     def planned(self, ids: list[ItemId]) -> None:
         """Name what goes, in the order of its turn."""
@@ -232,15 +240,17 @@ def _write(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-_LEFT = ("failed", "kept", "not_tried", "unanswered")
+_LEFT = ("failed", "not_tried", "unanswered")
 _NUMBERS = ("removed", "already_gone", "failed", "not_tried", "unanswered")
 
 
 def _short(name: str, value: Any) -> Any:
-    """Of things the count, and of lists the start: other lines name them all, and the last line stays short."""
+    """Of things the count, of lists and texts the start: other lines have them whole, and the last line stays short."""
     if name in _NUMBERS:
         return value if isinstance(value, int) else len(value)
-    return value[:_MAX_AT_END] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [part[:_MAX_WORDS_AT_END] if isinstance(part, str) else part for part in value[:_MAX_AT_END]]
+    return value[:_MAX_TEXT] if isinstance(value, str) else value
 
 
 def _written_time(at: datetime) -> str:
@@ -378,7 +388,7 @@ class Entry:
             planned=_count(begin.get("planned")),
             begun_at=_time(begin.get("at")),
             ended_at=_time(end.get("at")) if is_end else None,
-            removed=_count(end.get("removed", end.get("done", end.get("new")))) if is_end else None,
+            removed=_count(end.get("done", end.get("removed", end.get("new")))) if is_end else None,
             left=sum(_count(end.get(name)) for name in _LEFT) if is_end else None,
             is_clean=_flag(end.get("is_clean")) if is_end else None,
             stopped=_text(end.get("stopped")) or None if is_end else None,
@@ -467,6 +477,11 @@ class Receipt:
         return Path(path) if self.action == "restore" and path else None
 
     @property
+    def items_to_restore(self) -> int | None:
+        """How many the file of a restore should hold; None where that was not known."""
+        return _count(_map(self.facts.get("file")).get("items")) or None
+
+    @property
     def left(self) -> int:
         return self.failed_in_all + self.not_tried + self.unanswered_in_all
 
@@ -536,7 +551,10 @@ class _Reading:
             case "answered":
                 self._answered(said)
             case "copied":
-                receipt.copied += len(_list(said.get("pairs")))
+                pairs = _list(said.get("pairs"))
+                receipt.copied += len(pairs)
+                if receipt.action == "copy":  # which ends there; a move goes on
+                    self._settle(_ids([pair[0] for pair in pairs if isinstance(pair, list) and pair]), is_gone=True)
             case "removed":
                 ids = _ids(said.get("ids"))
                 receipt.removed += len(ids)
@@ -591,7 +609,7 @@ class _Reading:
         receipt.stored_is_least = said.get("stored_is_least") is True
         receipt.begun_at = _time(said.get("at"))
         with contextlib.suppress(ValidationError, RecursionError):
-            receipt.target = None if said.get("target") is None else Target.model_validate(said["target"])
+            receipt.target = None if said.get("target") is None else _target(said["target"])
         receipt.way_back = _kept_at(said)
 
     def _answered(self, said: dict[str, Any]) -> None:
@@ -627,8 +645,9 @@ class _Reading:
         receipt.unanswered_in_all = len(unanswered)
         receipt.unanswered = list(unanswered)[:_MAX_KEPT]
         if receipt.target is not None or receipt.action in ("forget", "erase"):
-            done = receipt.removed + receipt.already_gone + receipt.failed_in_all + receipt.unanswered_in_all
-            receipt.not_tried = max(receipt.planned - done, 0)
+            done = receipt.copied if receipt.action == "copy" else receipt.removed
+            tried = done + receipt.already_gone + receipt.failed_in_all + receipt.unanswered_in_all
+            receipt.not_tried = max(receipt.planned - tried, 0)
         if self._end is not None:
             self._take_end(self._end)
         return receipt
@@ -639,9 +658,10 @@ class _Reading:
         receipt.is_running = False
         receipt.ended_at = _time(end.get("at")) or receipt.begun_at
         receipt.removed = _count(end.get("removed", receipt.removed))
-        receipt.copied = _count(end.get("done", receipt.copied))
-        receipt.already_gone = _count(end.get("already_gone", end.get("gone", receipt.already_gone)))
-        receipt.failed_in_all = _count(end.get("failed", end.get("kept", receipt.failed_in_all)))
+        if receipt.action == "copy":
+            receipt.copied = _count(end.get("done", receipt.copied))
+        receipt.already_gone = _count(end.get("already_gone", receipt.already_gone))
+        receipt.failed_in_all = _count(end.get("failed", receipt.failed_in_all))
         receipt.not_tried = _count(end.get("not_tried", receipt.not_tried))
         receipt.unanswered_in_all = _count(end.get("unanswered", receipt.unanswered_in_all))
         receipt.unanswered = receipt.unanswered[: receipt.unanswered_in_all]  # it may have been found out later
@@ -732,6 +752,14 @@ def _time(value: object) -> datetime | None:
         at = datetime.fromisoformat(_text(value))
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return None
+
+
+def _target(value: object) -> Target:
+    """As a removal makes them, which never goes up, whatever is written here. Raises ValidationError."""
+    target = Target.model_validate(value)
+    if target.filter is None:
+        return target
+    return Target.of_filter(target.filter).model_copy(update={"above": target.above})
 
 
 def _kept_at(begin: dict[str, Any]) -> KeptAt | None:

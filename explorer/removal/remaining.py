@@ -9,14 +9,20 @@ from enum import StrEnum
 from explorer.contract import EngineDescriptor, EngineHealth, SourceKind
 from explorer.contract.query import Consolidation
 from explorer.i18n import tr
+from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, Source
 from explorer.removal.receipts import Receipt
+from explorer.removal.words import unlisted_sandboxes
 from explorer.text import counted, inline, named, number, sentence, word
 
 MOST_SOURCES = 5
 
 SYNCED = frozenset({SourceKind.FOLDER, SourceKind.FILE, SourceKind.LINK, SourceKind.GITHUB, SourceKind.RSS})
 """The sources that are read again and again, from a place that still has what was removed here."""
+
+
+_OF_REMOVALS = ("remov", "forg", "eras", "delet", "purg")
+"""Parts of the words by which engines speak of it."""
 
 
 class Remains(StrEnum):
@@ -42,15 +48,15 @@ class Remnant:
     """A sentence; a name out of the memory stands at its end alone."""
 
 
-def remaining(
-    engine: EngineDescriptor, preview: Preview, health: str | None = None, *, knows_sandboxes: bool = True
-) -> list[Remnant]:
+def remaining(engine: EngineDescriptor, plan: Plan, preview: Preview, health: str | None = None) -> list[Remnant]:
     """What may remain of the previewed items in an engine and around it; `health` is the reason that it gives."""
+    stay = not plan.knows_sandboxes and not plan.takes_unlisted
+    unlisted = [_of_sandboxes(plan.action, takes_sandboxes=plan.takes_sandboxes)] if stay else []
     return [
         *_of_engine(engine.hosted, engine.consolidation is not Consolidation.NONE, engine.needs_path),
         *(Remnant(Remains.ENGINE, sentence(words)) for words in _about_removals(health)),
         *_of_sources(preview.sources),
-        *_of_sandboxes(knows_sandboxes),
+        *unlisted,
     ]
 
 
@@ -58,6 +64,10 @@ def not_covered(receipt: Receipt) -> list[Remnant]:
     """The same of a removal that is written down, with the file that it was exported to."""
     engine, sources = receipt.engine, receipt.facts.get("sources")
     kept = receipt.way_back
+    unlisted = []
+    if receipt.facts.get("knows_sandboxes") is False:
+        takes = receipt.facts.get("takes_sandboxes") is True
+        unlisted.append(_of_sandboxes(receipt.action, takes_sandboxes=takes))
     return [
         *_of_engine(
             engine.get("hosted") is True,
@@ -66,7 +76,7 @@ def not_covered(receipt: Receipt) -> list[Remnant]:
         ),
         *(Remnant(Remains.ENGINE, sentence(words)) for words in receipt.remains),
         *_of_sources(_read_sources(sources if isinstance(sources, dict) else {})),
-        *_of_sandboxes(receipt.facts.get("knows_sandboxes") is not False),
+        *unlisted,
         *([] if kept is None else [Remnant(Remains.EXPORT, _export_words(str(kept.path)))]),
     ]
 
@@ -94,7 +104,8 @@ def told(health: EngineHealth) -> list[str]:
 
 def _about_removals(reason: str | None) -> list[str]:
     """The reason of an engine's health, where it is about removals: it may be about anything."""
-    return [] if reason is None or "remov" not in reason.casefold() else [reason]
+    words = "" if reason is None else reason.casefold()
+    return [reason] if reason is not None and any(part in words for part in _OF_REMOVALS) else []
 
 
 def _of_sources(sources: Mapping[Source, int]) -> list[Remnant]:
@@ -122,11 +133,8 @@ def _source_words(n: int, kind: SourceKind, id: str) -> str:
     return named(said, inline(id))
 
 
-def _of_sandboxes(knows_sandboxes: bool) -> list[Remnant]:
-    if knows_sandboxes:
-        return []
-    said = tr("The engine does not name its service: sandboxes. What lies in one below the node stays.")
-    return [Remnant(Remains.SANDBOXES, said)]
+def _of_sandboxes(action: str, *, takes_sandboxes: bool) -> Remnant:
+    return Remnant(Remains.SANDBOXES, unlisted_sandboxes(action, takes_sandboxes=takes_sandboxes))
 
 
 def _export_words(path: str) -> str:

@@ -11,12 +11,13 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError, Unavailable
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
+from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, unexpected
+from explorer.removal.forgetting import Forgetting, stopped_by_hand
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
 from explorer.removal.patience import Control, Patience
@@ -73,19 +74,21 @@ class Removal:
     async def count(self) -> AsyncGenerator[Preview, None]:
         """As `preview.count`; the whole one is kept as `preview`. A cancelled count leaves none to confirm."""
         self.preview = None
-        async for found in count(self.engine, self.plan, self._zone):
-            if found.is_whole:
-                self._show(found)
-            yield found
+        async with contextlib.aclosing(count(self.engine, self.plan, self._zone)) as counting:
+            async for found in counting:
+                if found.is_whole:
+                    self._show(found)
+                yield found
 
     async def export_first(self, path: Path, *, overwrite: bool = False) -> AsyncGenerator[Export, None]:
         """Write what would go to `path`, read it back and count it; the last step sets `way_back`."""
         preview = self._whole_preview()
-        async for step in export_first(self.engine, preview, path, overwrite=overwrite):
-            if step.done is not None:
-                self.way_back = step.done
-                self._exported = preview
-            yield step
+        async with contextlib.aclosing(export_first(self.engine, preview, path, overwrite=overwrite)) as export:
+            async for step in export:
+                if step.done is not None:
+                    self.way_back = step.done
+                    self._exported = preview
+                yield step
 
     async def run(self, answers: Answers) -> AsyncGenerator[Step, None]:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.
@@ -105,18 +108,20 @@ class Removal:
                 yield Step(Phase.COUNTING, now.total, before.total)
         self._show(now)
         difference = moved(before, now)
-        if difference or Confirmation.needed(self.plan, now).missing(answers) is not None:
+        if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
-        outcome = Outcome(planned=now.total, not_tried=list(now.ids), stored_before=now.stored)
-        with await self._begin() as writer:
+        outcome = Outcome(
+            planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
+        )
+        with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
                     async for step in steps:
                         yield step
             except BaseException as error:
-                outcome.stopped = outcome.stopped or _why_left(error)
+                outcome.stopped = outcome.stopped or why_left(error)
                 with contextlib.suppress(FileError, OSError):
                     writer.note("stopped", why=outcome.stopped)
                     writer.close(**_numbers(outcome))
@@ -126,7 +131,7 @@ class Removal:
                     log.exception("a removal ended early")
             else:
                 try:
-                    await _on_a_thread(lambda: writer.close(**_numbers(outcome)))
+                    await on_a_thread(lambda: writer.close(**_numbers(outcome)))
                 except FileError as error:
                     outcome.stopped = outcome.stopped or error.text
         yield Step(Phase.DONE, outcome.settled, outcome.planned, outcome=outcome)
@@ -155,7 +160,7 @@ class Removal:
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
         patience = Patience(self._control, self._sleep, self._clock)
         if self.keeps_texts:
-            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer)) as steps:
+            async with contextlib.aclosing(self._keep_texts(preview, outcome, writer, patience)) as steps:
                 async for step in steps:
                     yield step
         removing = self._removing(preview, outcome, writer, patience)
@@ -172,36 +177,58 @@ class Removal:
         if gone:
             self._control.next_part()
             checking = Checking(self.engine, self.plan, preview, gone, self._control, patience)
-            async with contextlib.aclosing(checking.run(outcome)) as steps:
-                written = 0
-                async for step in steps:
-                    written = _write_checks(writer, outcome, written)
-                    outcome.waited_s = patience.waited_s
-                    yield step
-            _write_checks(writer, outcome, written)
-            _reconcile(outcome, checking.there)
+            try:
+                async with contextlib.aclosing(checking.run(outcome)) as steps:
+                    async for step in steps:
+                        _write_checks(writer, outcome)
+                        outcome.waited_s = patience.waited_s
+                        yield step
+            except BaseException:  # those that were not asked have lines as well
+                with contextlib.suppress(FileError):
+                    _write_checks(writer, outcome)
+                raise
+            finally:
+                _reconcile(outcome, checking.there)
+            _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
-            outcome.stored_after, _ = await stored(self.engine)
+            after, is_least = await stored(self.engine)
+            outcome.stored_after = None if is_least else after
         outcome.waited_s = patience.waited_s
-        if words := await self._told():
-            writer.note("remains", words=words)
-
-    async def _begin(self) -> ReceiptWriter:
-        begun: list[ReceiptWriter] = []
-        try:
-            await _on_a_thread(lambda: begun.append(self._journal.begin(self, self.plan.action.value)))
-        except asyncio.CancelledError:
-            for writer in begun:
-                writer.discard()
-            raise
-        return begun[0]
+        outcome.remains = await self._told()
+        if outcome.remains:
+            writer.note("remains", words=outcome.remains)
 
     async def _keep_texts(
-        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter
+        self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
     ) -> AsyncGenerator[Step, None]:
+        """Raises the engine's errors: nothing was removed yet."""
+
+        def step(waiting: str) -> Step:
+            return Step(Phase.REMOVING, 0, outcome.planned, waiting, outcome)
+
         for req in by_reach(preview, preview.ids):
-            yield Step(Phase.REMOVING, 0, outcome.planned, tr("writing down what the items say"), outcome)
-            for hit in await self.engine.get(req):
+            hits = None
+            while hits is None:
+                yield step(tr("writing down what the items say"))
+                if self._control.is_paused:
+                    yield step(tr("paused"))
+                    await self._control.resumed()
+                if self._control.is_stopped:
+                    outcome.stopped = stopped_by_hand()
+                    return
+                asked_at = patience.clock()
+                try:
+                    hits = await self.engine.get(req)
+                except Unavailable as error:
+                    delay = patience.delay_s(error, asked_at)
+                    if delay is None:
+                        raise
+                    writer.note("waited", seconds=delay, why=error.text)
+                    async with contextlib.aclosing(patience.wait(delay)) as waiting:
+                        async for _ in waiting:
+                            yield step(error.text)
+            patience.progressed()
+            for hit in hits:
                 writer.note("text", id=hit.id, text=hit.text)
 
     async def _told(self) -> list[str]:
@@ -215,15 +242,8 @@ class Removal:
     ) -> Forgetting | Erasing:
         if self.plan.action is Action.FORGET:
             return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
-
-        async def recount() -> Preview:
-            async with contextlib.aclosing(self._counted_again()) as counting:
-                async for now in counting:
-                    found = now
-            return found
-
         request = self.plan.target.erasing()
-        return Erasing(self.engine, request, preview, recount, outcome, writer, self._control, patience)
+        return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 
     async def _settle(self, preview: Preview, outcome: Outcome) -> None:
         """What was asked without an answer is looked for: some of it, or all, may have gone."""
@@ -252,25 +272,8 @@ class Removal:
         return self.preview
 
 
-async def _on_a_thread(call: Callable[[], object]) -> None:
-    """Runs to its end also where this is cancelled, so that nobody else has the file meanwhile."""
-    running = asyncio.get_running_loop().run_in_executor(None, call)
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        running.exception()  # is not awaited by anybody else
-        raise
-
-
 def _took_nothing(outcome: Outcome) -> bool:
     return not (outcome.settled or outcome.unanswered)
-
-
-def _why_left(error: BaseException) -> str:
-    if isinstance(error, TinyMemoryError):
-        return error.text
-    return unexpected(error) if isinstance(error, Exception) else tr("it was left before its end")
 
 
 def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
@@ -282,8 +285,9 @@ def _reconcile(outcome: Outcome, there: Collection[ItemId]) -> None:
     outcome.removed -= len(wrong) - neutral
 
 
-def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
-    for check in outcome.checks[written:]:
+def _write_checks(writer: ReceiptWriter, outcome: Outcome) -> None:
+    """Those that are not written yet."""
+    for check in outcome.checks[writer.checks :]:
         writer.note(
             "checked",
             asked=check.asked,
@@ -294,7 +298,6 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome, written: int) -> int:
             quoted=check.quoted,
             error=check.error,
         )
-    return len(outcome.checks)
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from explorer.contract import MemoryEngine, TinyMemoryError
 from explorer.i18n import tr
+from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.journal import Journal
 from explorer.removal.receipts import ReceiptWriter
 from explorer.transfer import BadLine, ImportProgress, import_jsonl, open_source
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +46,22 @@ class Restored:
 
 
 async def restore(
-    engine: MemoryEngine, path: Path, journal: Journal, connection: str
+    engine: MemoryEngine, path: Path, journal: Journal, connection: str, items: int | None = None
 ) -> AsyncGenerator[Restored, None]:
     """Store a file's items, tell after each batch, and write it down; the last step is done.
+
+    `items` is how many the file held when it was written, where that is known: one that holds fewer by now was cut
+    off, and what it still holds is not all.
 
     Raises FileError, before anything is stored, where the file cannot be read or the receipt not begun; what fails
     later is in the last step. Restoring the same file again only replays what is there. Not a context manager: hold it
     with `contextlib.aclosing`; leaving it early stops it, and the receipt says so.
     """
-    stream = await asyncio.to_thread(open_source, path)
+    stream = await on_a_thread(lambda: open_source(path), lambda stream: stream.close())
     with contextlib.closing(stream):
         size = os.fstat(stream.fileno()).st_size
-        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size}
-        with await asyncio.to_thread(_begin, journal, engine, connection, from_file) as writer:
+        from_file = {"path": await asyncio.to_thread(os.path.abspath, path), "size_bytes": size, "items": items}
+        with await begun(lambda: journal.start("restore", engine, connection, file=from_file)) as writer:
             done = Restored(receipt=writer.path)
             try:
                 async with contextlib.aclosing(import_jsonl(engine, stream)) as steps:
@@ -61,17 +69,17 @@ async def restore(
                         done = _told(done, step)
                         _note(writer, done)
                         yield done
-            except TinyMemoryError as error:  # of the engine, the file or the receipt
-                done = replace(done, bad=(), stopped=error.text)
-            except BaseException:
-                _end(writer, replace(done, stopped=tr("it was stopped here")))
-                raise
+            except BaseException as error:
+                done = replace(done, bad=(), stopped=why_left(error))
+                if not isinstance(error, Exception):
+                    _end(writer, done)
+                    raise
+                if not isinstance(error, TinyMemoryError):  # which is of the engine, the file or the receipt
+                    log.exception("a restore ended early")
+            if done.stopped is None and items is not None and done.read < items:
+                done = replace(done, stopped=tr("the file was cut off: it holds fewer items than were written to it"))
             done = replace(done, bad=(), is_done=True)
-            yield replace(done, stopped=_end(writer, done))
-
-
-def _begin(journal: Journal, engine: MemoryEngine, connection: str, from_file: dict[str, object]) -> ReceiptWriter:
-    return journal.start("restore", engine, connection, file=from_file)
+            yield replace(done, stopped=await on_a_thread(partial(_end, writer, done)))
 
 
 def _told(done: Restored, step: ImportProgress) -> Restored:

@@ -30,8 +30,6 @@ class WayBack:
     size_bytes: int
     incomplete: tuple[ItemId, ...] = ()
     """Items that the engine holds only part of, or that none would take back: the file does not bring them back."""
-    renamed: int = 0
-    """Items that the engine has under ids of its own: stored back, they get others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ class _ReadBack:
         is_own = not any(map(_OWN_ID.fullmatch, self._missing))
         if len(self._missing) != self._strange or not is_own:
             raise self._fault(f"{len(self._missing)} of its items are missing, and {self._strange} are others")
-        return WayBack(self._path, self.items, self._size, tuple(self._incomplete), self._strange)
+        return WayBack(self._path, self.items, self._size, tuple(self._incomplete))
 
     def _fault(self, what: str) -> FileError:
         return FileError(f"{self._path} does not hold what would go, so it is no way back: {what}")

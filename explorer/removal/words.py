@@ -60,7 +60,7 @@ def the_other(action: Action) -> str:
     """What the other action would do instead."""
     if action is Action.ERASE:
         return tr("Forget would only take them out of every read; stored again, they may count as a repeat.")
-    return tr("Erase would remove them for good, with what the engine made of them; it takes nodes and kinds only.")
+    return tr("Erase would remove them for good; it takes nodes and kinds only.")
 
 
 def why_no_erase() -> str:
@@ -80,18 +80,31 @@ def sandbox_goes(sandbox: Sandbox) -> str:
     return tr("The sandbox {node} with {items} goes too.", node=str(sandbox.node), items=counted(sandbox.items, "item"))
 
 
+def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:
+    """For an engine that does not name its sandboxes; `action` is also that of a receipt."""
+    if takes_sandboxes and action == Action.ERASE:
+        return tr("This engine does not list all of its sandboxes: the erase takes them, and nothing here counts them.")
+    if takes_sandboxes:
+        return tr("This engine does not list all of its sandboxes: what is in one is not found, and stays.")
+    return tr("This engine does not list all of its sandboxes: what is in one below the node stays.")
+
+
 def what_stays(plan: Plan) -> list[str]:
-    """Apart from sandboxes that are known by name."""
+    """Apart from sandboxes."""
     said = []
-    if not plan.knows_sandboxes:
-        said.append(
-            tr("This engine does not list its sandboxes: the erase takes them, and nothing here counts them.")
-            if plan.takes_sandboxes and plan.action is Action.ERASE
-            else tr("Sandboxes below it, if there are any: this engine does not list them.")
-        )
     if plan.target.above:
         nodes = listed(str(node) for node in plan.target.above)
         said.append(tr("What is above, though the list shows it too: {nodes}.", nodes=nodes))
     elif plan.target.node is not None and not plan.target.node.is_root:
         said.append(tr("Everything above and beside it."))
     return said
+
+
+def gone_besides(n: int) -> str:
+    """For a removal after which fewer items are stored than what went explains."""
+    return tr_n(
+        "{n} more item is gone than this removed: by another program, or by the engine.",
+        "{n} more items are gone than this removed: by another program, or by the engine.",
+        n,
+        n=number(n),
+    )

@@ -14,7 +14,7 @@ from explorer.transfer.exporting import (
     refuse_memory,
 )
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
-from explorer.transfer.sandboxes import names_sandboxes, sandbox_roots
+from explorer.transfer.sandboxes import by_sandbox, names_sandboxes, sandbox_roots, sandboxes
 
 __all__ = [
     "BETWEEN",
@@ -23,6 +23,7 @@ __all__ = [
     "ExportProgress",
     "FileError",
     "ImportProgress",
+    "by_sandbox",
     "copied",
     "export_at",
     "export_jsonl",
@@ -33,4 +34,5 @@ __all__ = [
     "open_source",
     "refuse_memory",
     "sandbox_roots",
+    "sandboxes",
 ]

@@ -27,12 +27,11 @@ from explorer.contract import (
     Reach,
     dump_item,
 )
-from explorer.contract.namespace import EVERYTHING
 from explorer.contract.query import MAX_GET_IDS
 from explorer.engines.os_errors import why
 from explorer.transfer.errors import FileError
 from explorer.transfer.lines import write_all
-from explorer.transfer.sandboxes import sandbox_roots
+from explorer.transfer.sandboxes import reaches, sandbox_roots
 
 _PAGE = 200
 _MAX_EMPTY_PAGES = 1000
@@ -108,7 +107,7 @@ async def export_at(
 ) -> AsyncGenerator[ExportProgress, None]:
     """As `export_named`, but wherever they are among `nodes`, sandboxes too; in any order."""
     by_id = len(ids) <= MAX_GET_IDS or type(engine).get_items is not MemoryEngine.get_items
-    pages = _named(engine, ids, _reaches(nodes)) if by_id else _listed_at(engine, ids, nodes)
+    pages = _named(engine, ids, reaches(nodes)) if by_id else _listed_at(engine, ids, nodes)
     async with contextlib.aclosing(_write(pages, target, overwrite)) as steps:
         async for step in steps:
             yield step
@@ -156,12 +155,6 @@ async def _named(
                     del missing[each.id]
                     found.append(each)
         yield ExportPage(items=found, incomplete=list(missing))
-
-
-def _reaches(nodes: Collection[Namespace]) -> list[Reach]:
-    """Those that together admit `nodes`: a sandbox is read only by name."""
-    boxes = {node.sandbox for node in nodes}
-    return [EVERYTHING] * (None in boxes) + [Reach.subtree(box) for box in sorted(filter(None, boxes))]
 
 
 async def _listed_at(

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -267,10 +267,10 @@ class ItemList(QWidget):
         self.go_on_button = QPushButton(tr("Look further"))
         self.go_on_button.setObjectName("goOnButton")
         self.go_on_button.setProperty("kind", "link")
-        self.loaded_label = QLabel()
+        self.loaded_label = _PlaceLabel()
+        self.loaded_label.setProperty("tone", "text2")
         self.loaded_label.setObjectName("loadedLabel")
         self.loaded_label.setTextFormat(Qt.TextFormat.PlainText)
-        self.loaded_label.setProperty("tone", "text2")
         self.load_more_button = QPushButton(tr("Load more"))
         self.load_more_button.setObjectName("loadMoreButton")
         self.load_more_button.setProperty("kind", "link")
@@ -1636,6 +1636,17 @@ class _AsideLabel(QLabel):
         painter = QPainter(self)
         draw_text(painter, self.rect(), self.text(), "small", self._token)
         painter.end()
+
+
+class _PlaceLabel(QLabel):
+    """Which rows are in sight; not drawn where there is no room for all of it: the buttons beside it come first."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.width() >= self.sizeHint().width():
+            super().paintEvent(event)
 
 
 def _is_width(value: object) -> bool:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from explorer import text
 from explorer.i18n import tr
+from explorer.removal.journal import target_left
 from explorer.removal.page import heading, page
-from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import Receipt, ids_left
+from explorer.removal.plan import Action
+from explorer.removal.receipts import Receipt
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.receipt_page import ReceiptPage
 from explorer.ui.jobs import Jobs
@@ -72,29 +73,25 @@ class Receipts:
         """
         receipt = await asyncio.to_thread(Receipt.read, path)
         if receipt.restored_from is not None and self._is_of_this(receipt):
-            self._removals.restore(
-                receipt.restored_from, path
-            )  # from the start: what is stored by now is not stored twice
+            # From the start: what is stored by now is not stored twice.
+            self._removals.restore(receipt.restored_from, receipt.items_to_restore, continues=path)
             return
         action = _REMOVALS.get(receipt.action)
         if action is None or not self._is_of_this(receipt):
             return
-        target = receipt.target
-        if action is Action.FORGET or target is None or not target.is_nodes_and_kinds:
-            ids = await asyncio.to_thread(ids_left, path)
-            if not self._is_of_this(receipt):  # another may have been opened meanwhile
-                return
-            if not ids:
-                await asyncio.to_thread(self._removals.journal.settle, path)
-                self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
-                return
-            action, target = Action.FORGET, Target.of_ids(ids)
+        target = await asyncio.to_thread(target_left, path)
+        if not self._is_of_this(receipt):  # another may have been opened meanwhile
+            return
+        if target is None:
+            await asyncio.to_thread(self._removals.journal.settle, path)
+            self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
+            return
         self._removals.plan(target, action, continues=path)
 
     async def _restore(self, path: Path) -> None:
         receipt = await asyncio.to_thread(Receipt.read, path)
         if receipt.way_back is not None and receipt.action in _REMOVALS and self._is_of_this(receipt):
-            self._removals.restore(receipt.way_back.path)
+            self._removals.restore(receipt.way_back.path, receipt.way_back.items)
 
     def _is_of_this(self, receipt: Receipt) -> bool:
         """Whether it was done in the memory that is open, which is said where it was not."""

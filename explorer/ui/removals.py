@@ -125,21 +125,27 @@ class Removals:
         """Open the folder that a file lies in."""
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
-    def restore(self, path: Path, continues: Path | None = None) -> None:
-        """Store an export back into the open memory. `continues`: the receipt of a restore that was interrupted."""
+    def restore(self, path: Path, items: int | None = None, continues: Path | None = None) -> None:
+        """Store an export back into the open memory; `items` is how many it should hold, where that is known.
+
+        `continues`: the receipt of a restore that was interrupted.
+        """
         engine = self.window.engine
         if engine is not None and not self._is_refused():
             lane = f"restore {next(self._lanes)}"
-            self.jobs.start(lane, self._restore(lane, engine, path, continues), lambda _: None)
+            self.jobs.start(lane, self._restore(lane, engine, path, items, continues), lambda _: None)
 
-    async def _restore(self, lane: str, engine: MemoryEngine, path: Path, continues: Path | None) -> None:
+    async def _restore(
+        self, lane: str, engine: MemoryEngine, path: Path, items: int | None, continues: Path | None
+    ) -> None:
         """Store an export back, as a job, and say what of it was there already."""
         name = text.isolate(text.shown(path.name, _NAME_CHARS))
         job = self.window.job_list.begin(tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane))
         done = Restored()
         bad: list[str] = []
         try:
-            async with contextlib.aclosing(restore(engine, path, self.journal, self.window.connection_name)) as steps:
+            restoring = restore(engine, path, self.journal, self.window.connection_name, items)
+            async with contextlib.aclosing(restoring) as steps:
                 async for done in steps:
                     if continues is not None and done.receipt is not None:
                         await asyncio.to_thread(self.journal.settle, continues, done.receipt)

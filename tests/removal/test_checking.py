@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from explorer.contract import (
@@ -21,10 +24,13 @@ from explorer.contract import (
 )
 from explorer.removal.checking import shares
 from explorer.removal.journal import Journal
-from explorer.removal.outcome import Asked, Outcome
+from explorer.removal.outcome import Asked, Outcome, Phase
+from explorer.removal.page import verdict
 from explorer.removal.plan import Action, Target
+from explorer.removal.receipts import Receipt, ReceiptWriter
+from explorer.transfer import FileError
 from tests.fakes import FakeEngine, filled, learning, page_of
-from tests.removal.made import Waits, check_of, counted, done, forgotten, held, ids_of, named
+from tests.removal.made import Waits, check_of, counted, done, forgotten, held, ids_of, named, yes
 
 TEAM = Target.at(Namespace.parse("team:acme"))
 SECRET = "the door of the vault behind the kitchen opens with the number 4711 and a turn to the left"
@@ -96,6 +102,34 @@ async def test_a_value_that_goes_on_being_counted_is_told(journal: Journal) -> N
     assert check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE).found == 2
 
 
+async def test_a_count_of_a_part_says_nothing(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, truncated=True)
+    outcome = await forgotten(engine, TEAM, journal)
+    assert unclean(outcome) == [(Asked.EXPLORE, None)]
+    check = check_of(outcome, Asked.EXPLORE)
+    assert (check.found, check.error) == (0, "the engine counted only a part of what is there")
+
+
+async def test_a_count_of_a_part_that_still_counts_it_is_told(journal: Journal) -> None:
+    engine, _ = await one()
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, missing=3, truncated=True)
+    check = check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE)
+    assert (check.found, check.error) == (3, None)
+
+
+async def test_what_a_listing_repeats_hides_nothing_of_what_is_counted(journal: Journal) -> None:
+    engine, hit = await one()
+    (stays,) = (each for each in await held(engine) if each.id != hit.id)
+    engine.listing = lambda req: (
+        ListPage(items=[hit])
+        if len(engine) == 2
+        else ListPage(items=[stays], next_cursor=None if req.cursor else "again")
+    )
+    engine.pages[Facet.TAG] = page_of(Facet.TAG, {}, missing=2)
+    assert check_of(await forgotten(engine, TEAM, journal), Asked.EXPLORE).found == 1
+
+
 async def test_items_that_came_meanwhile_are_none_of_what_went(journal: Journal) -> None:
     engine, _ = await one()
     new = [learning(f"new {n}", "team:acme") for n in range(2)]
@@ -159,11 +193,20 @@ async def test_an_error_that_no_engine_should_raise_is_never_clean(journal: Jour
     assert check_of(outcome, Asked.RECALL).error == "an error that was not expected: ConnectionResetError"
 
 
-async def test_an_engine_without_recall_has_nothing_to_say_by_it(journal: Journal) -> None:
+async def test_an_engine_without_recall_is_not_said_to_have_been_asked_by_it(journal: Journal) -> None:
     engine, _ = await one()
     engine.fail("recall", Unsupported("no recall"))
     outcome = await forgotten(engine, TEAM, journal)
-    assert (check_of(outcome, Asked.RECALL).questions, outcome.is_clean) == (0, True)
+    assert [check.asked for check in outcome.checks if check.asked is Asked.RECALL] == []
+    assert (len(engine.requests("recall")), outcome.is_clean) == (1, True)
+    assert [line for line in named(outcome.receipt, "checked") if line["asked"] == "recall"] == []
+
+
+async def test_a_recall_that_answered_once_has_to_go_on(journal: Journal) -> None:
+    engine = await filled(learning(f"{SECRET} {n}", "team:acme") for n in range(2))
+    assert isinstance(engine, FakeEngine)
+    engine.fail("recall", Unsupported("no more"), lambda req: len(engine.requests("recall")) == 2)
+    assert unclean(await forgotten(engine, TEAM, journal)) == [(Asked.RECALL, None)]
 
 
 async def test_a_mode_that_is_declared_has_to_answer(journal: Journal) -> None:
@@ -191,7 +234,7 @@ async def test_sandboxed_items_are_asked_for_in_their_sandboxes(journal: Journal
     outcome = await done(removal)
     assert (outcome.removed, outcome.is_clean) == (4, True)
     reaches = {str(req.reach.at) if req.reach else "": len(req.ids) for req in engine.requests("get")}
-    assert reaches == {"": 1, "service:mail": 2, "team:acme/service:bot": 1}
+    assert reaches == {"root": 1, "service:mail": 2, "team:acme/service:bot": 1}
     asked = {str(req.filter.reach.at) if req.filter.reach else "" for req in engine.requests("fetch")}
     assert asked == {"", "service:mail", "team:acme/service:bot"}
 
@@ -234,3 +277,55 @@ async def test_items_named_are_asked_for_by_what_their_own_metadata_says(journal
 )
 def test_forty_characters_in_a_row_are_no_chance(text: str, other: str, is_shared: bool) -> None:
     assert shares(text, other) is is_shared
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+async def test_left_while_it_is_asked_the_receipt_claims_nothing_of_the_rest(after: int, journal: Journal) -> None:
+    engine, _ = await one()
+    removal = await counted(engine, TEAM, Action.FORGET, journal)
+    async with contextlib.aclosing(removal.run(yes(removal))) as steps:
+        async for step in steps:
+            after -= step.phase is Phase.CHECKING
+            if not after:
+                break
+    assert step.outcome is not None
+    assert not step.outcome.is_clean
+    receipt = Receipt.read(step.outcome.receipt or Path())
+    assert (receipt.removed, receipt.is_clean) == (1, False)
+    assert len(receipt.checks) == len(step.outcome.checks) == 4 + len(FetchMode)
+    assert receipt.checks[-1].error == "it was stopped before this was asked"
+    assert "Not every question could be asked again." in verdict(receipt)
+
+
+async def test_a_disk_that_fills_up_while_it_is_asked_leaves_the_rest_unknown(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = await one()
+    note = ReceiptWriter.note
+    refused = ["checked"]
+
+    def full_once(writer: ReceiptWriter, line: str, **facts: object) -> None:
+        if line in refused:
+            refused.remove(line)
+            raise FileError("the disk is full")
+        note(writer, line, **facts)
+
+    monkeypatch.setattr(ReceiptWriter, "note", full_once)
+    outcome = await forgotten(engine, TEAM, journal)
+    assert (outcome.removed, outcome.stopped, outcome.is_clean) == (1, "the disk is full", False)
+    receipt = Receipt.read(outcome.receipt or Path())
+    assert receipt.is_clean is False
+    assert [check.asked for check in receipt.checks] == [check.asked for check in outcome.checks]
+
+
+async def test_the_end_of_the_program_while_it_is_asked_is_no_clean_answer(journal: Journal) -> None:
+    engine, _ = await one()
+    outcome = await forgotten(engine, TEAM, journal)
+    assert outcome.receipt is not None
+    lines = outcome.receipt.read_bytes().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if b'"checked"' in line)
+    outcome.receipt.write_bytes(b"".join(lines[: first + 1]))
+    journal.settle(outcome.receipt)
+    said = verdict(Receipt.read(outcome.receipt))
+    assert "Not every question could be asked again." in said
+    assert not any("none found anything" in each for each in said)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
-from explorer.contract import ItemId, Namespace
+from explorer.contract import ForgetTarget, InvalidRequest, ItemId, Namespace, StoreItem, StoreReceipt
 from explorer.removal import journal as journal_module
 from explorer.removal.journal import Journal, default_folder
-from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import Entry, Receipt
+from explorer.removal.moving import Move, Way
+from explorer.removal.page import heading
+from explorer.removal.plan import Action, Target, make_plan
+from explorer.removal.receipts import Entry, Receipt, ids_left
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal.made import done
 from tests.removal.written import counted, planned, ten
@@ -124,32 +127,47 @@ async def test_a_page_that_cannot_be_written_fails_no_removal(
     assert "no page could be written" in caplog.text
 
 
-async def test_a_move_is_kept_as_well(journal: Journal) -> None:
-    engine = await ten()
-    removal = await counted(engine, journal)
-    a, b, *_ = ids = planned(removal)
-    first_line = {
-        "action": "move",
-        "engine": {"id": "what it says itself"},
-        "destination": {"id": "other"},
-        "to": "agent:z",
-        "target": removal.plan.target,
-        "nodes": {"agent:a": 5},
-        "ids": ids,
-    }
-    with journal.begin_move(engine, "Notes", first_line) as writer:
-        writer.note("copied", pairs=[[a, "x"], [b, "y"]])
-        writer.note("removed", ids=[a])
-        read = Receipt.read(writer.path)
-        assert (read.copied, read.removed, read.planned, read.engine_id) == (2, 1, 5, "reference")
-        writer.note("failed", id=b, reason="it is locked")
-        writer.note("end", done=1, gone=1, kept=1, not_tried=2)
-        writer.close()
-    read = Receipt.read(writer.path)
-    assert (read.copied, read.already_gone, read.failed_in_all, read.not_tried) == (1, 1, 1, 2)
+class Keeping(FakeEngine):
+    """Takes all but one of the items."""
+
+    async def store_many(self, items: list[StoreItem]) -> list[StoreReceipt]:
+        if any(item.render_text() == "a 1" for item in items):
+            raise InvalidRequest("it is locked")
+        return await super().store_many(items)
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+async def test_a_move_and_a_copy_are_kept_as_well(journal: Journal, is_copy: bool) -> None:
+    source, destination = await ten(), Keeping()
+    plan = await make_plan(source, Target.below(Namespace.parse("agent:a")), Action.FORGET)
+    way = Way(Namespace.parse("agent:z"), is_copy=is_copy)
+    move = Move(source, plan, destination, way, journal, "Notes", "Other", is_same_store=False)
+    async with contextlib.aclosing(move.count()) as counting:
+        ids = [list(preview.nodes) async for preview in counting][-1]
+    await source.forget(ForgetTarget(ids=[ids[0]]))
+    async with contextlib.aclosing(move.run()) as steps:
+        outcome = [step.outcome async for step in steps][-1]
+    assert outcome is not None
+    assert (len(outcome.done), outcome.gone, list(outcome.kept)) == (3, [ids[0]], [ids[1]])
     (entry,) = journal.entries()
-    assert (entry.action, entry.removed, entry.left) == ("move", 1, 3)
-    assert [line.split(b",")[0] for line in writer.path.read_bytes().splitlines()].count(b'{"line":"end"') == 1
+    assert (entry.action, entry.removed, entry.left) == ("copy" if is_copy else "move", 3, 1)
+    read = Receipt.read(entry.path)
+    assert (read.copied, read.removed, read.planned, read.engine_id) == (3, 0 if is_copy else 3, 5, "reference")
+    assert (read.already_gone, read.failed, read.not_tried) == (1, {ids[1]: "it is locked"}, 0)
+    assert heading(read) == f"3 of 5 items {'copied' if is_copy else 'moved'}"
+
+    # The same, cut short before its last line, as one that is killed leaves it.
+    lines = entry.path.read_bytes().splitlines(keepends=True)
+    cut = journal.folder / f"2026-07-03T145931Z-{entry.action}.jsonl"
+    cut.write_bytes(b"".join(lines[:-1]))
+    read = Receipt.read(cut)
+    assert read.is_interrupted
+    assert (read.copied, read.failed_in_all, read.not_tried) == (3, 1, 1)  # that one was gone had no line
+    assert ids_left(cut) == ids[:2]
+    journal.settle(cut)
+    settled = next(entry for entry in journal.entries() if entry.path == cut)
+    assert (settled.removed, settled.left) == (3, 2)
+    assert heading(Receipt.read(cut)) == heading(read)
 
 
 def test_the_folder_is_in_the_users_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC
@@ -20,6 +22,7 @@ from explorer.contract import (
     ForgetReport,
     ForgetTarget,
     GetRequest,
+    Hit,
     InvalidRequest,
     ItemId,
     ListRequest,
@@ -42,8 +45,10 @@ from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, MoveOutcome, MovePreview, Way, is_one_file, read_interrupted
 from explorer.removal.page import page
 from explorer.removal.plan import Action, Target, make_plan
-from explorer.removal.receipts import Receipt
+from explorer.removal.receipts import Receipt, ReceiptWriter
+from tests.conftest import Until
 from tests.fakes import learning
+from tests.removal.made import as_if_killed
 
 CALLS = ("get", "get_items", "list", "list_preview", "export", "store_many", "forget", "namespaces")
 
@@ -114,7 +119,8 @@ async def ran(move: Move) -> MoveOutcome:
     steps = [step async for step in move.run()]
     outcome = steps[-1].outcome
     assert outcome is not None
-    assert len(outcome.done) + len(outcome.gone) + len(outcome.kept) + len(outcome.not_tried) == outcome.planned
+    told = (outcome.done, outcome.gone, outcome.kept, outcome.not_tried, outcome.unanswered)
+    assert sum(map(len, told)) == outcome.planned
     return outcome
 
 
@@ -288,14 +294,14 @@ async def test_ids_move_from_wherever_they_are(tmp_path: Path) -> None:
 
 
 async def test_what_is_in_a_sandbox_moves_by_its_id(tmp_path: Path) -> None:
-    engine = await filled(ReferenceEngine())
-    box = Reach.exact(node("team:a/service:cron"))
-    target = Target.of_ids([ITEMS[5].fingerprint()], box)
-    move = await move_of(tmp_path, engine, target, "service:other", keeps_tree=False)
-    assert (await moved(move)).is_clean
-    after = await held(engine)
-    assert after["boxed", "service:other"] == 1
-    assert after.total() == len(ITEMS)
+    for reach, to in ((Reach.exact(node("team:a/service:cron")), "service:other"), (None, "user:u")):
+        engine = await filled(ReferenceEngine())
+        target = Target.of_ids([ITEMS[5].fingerprint()], reach)
+        move = await move_of(tmp_path, engine, target, to, keeps_tree=False)
+        assert (await moved(move)).is_clean
+        after = await held(engine)
+        assert after["boxed", to] == 1
+        assert after.total() == len(ITEMS)
 
 
 async def test_random_trees_go_exactly_where_they_should(tmp_path: Path) -> None:
@@ -495,6 +501,22 @@ async def nothing_is_nowhere(*engines: MemoryEngine, gone_from: str = "team:a", 
         assert any(everything[item.render_text(), place] for place in places), (item.render_text(), at)
 
 
+async def is_true(move: Move) -> None:
+    """Whether what came of it says of each item what is so: also where the run was left."""
+    assert move.preview is not None
+    outcome, nodes = move._outcome, move.preview.nodes
+    told = [*outcome.done, *outcome.gone, *outcome.kept, *outcome.not_tried, *outcome.unanswered]
+    assert sorted(told) == sorted(nodes)
+    there = {hit.id for hit in await move.source.get(GetRequest(ids=list(nodes)))}
+    assert there <= {*outcome.kept, *outcome.not_tried, *outcome.unanswered}
+    assert there >= {*outcome.kept, *outcome.not_tried}
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert receipt.is_finished
+    assert (receipt.removed, receipt.failed_in_all) == (len(outcome.done), len(outcome.kept))
+    assert (receipt.not_tried, receipt.unanswered) == (len(outcome.not_tried), outcome.unanswered)
+
+
 KILLED, BROKEN, REFUSED, BUSY = Killed(), EngineFailure("broken"), Unauthorized("no key"), Unavailable("busy")
 
 
@@ -535,6 +557,7 @@ async def test_a_fault_at_any_call_loses_nothing_and_running_again_goes_on(
             fault.is_on = False
             was_hit = fault.calls > at
             await nothing_is_nowhere(source, destination)
+            await is_true(move)
             again = await move_of(tmp_path, source, below("team:a"), "project:p", destination)
             if [each async for each in again.count()][-1].total:
                 assert (await ran(again)).is_clean
@@ -572,6 +595,20 @@ async def test_fifty_that_fail_in_a_row_are_enough(tmp_path: Path) -> None:
     assert len(await whole(source, below("root"))) == 180
 
 
+async def test_those_that_fail_between_others_are_not_in_a_row(tmp_path: Path) -> None:
+    source = await filled(ReferenceEngine(), [learning(f"n{n}") for n in range(100)])
+    destination = await filled(ReferenceEngine(), [learning("there")])
+    bad = {f"n{n}" for n in range(100) if n % 5}
+
+    def refuse(name: str, is_after: bool, req: Any) -> BaseException | None:
+        hits = name == "store_many" and any(item.render_text() in bad for item in req)
+        return InvalidRequest("no") if hits else None
+
+    wrap(destination, refuse)
+    outcome = await moved(await move_of(tmp_path, source, below("root"), None, destination))
+    assert (len(outcome.done), len(outcome.kept), outcome.stopped) == (20, 80, None)
+
+
 class Altering(ReferenceEngine):
     """Keeps a learning without its evidence, which no hit would show."""
 
@@ -595,6 +632,84 @@ class Losing(ReferenceEngine):
 
     async def store_many(self, items: list[StoreItem]) -> Any:
         return await ReferenceEngine().store_many(items)
+
+
+class Faulty(ReferenceEngine):
+    """Forgets, and answers nothing but an error: to that, or to what is asked after it."""
+
+    def __init__(self, error: BaseException, is_told_at_once: bool, lasts: bool) -> None:
+        super().__init__()
+        self.error = error
+        self.is_told_at_once = is_told_at_once
+        self.lasts = lasts
+        self.has_forgotten = False
+
+    async def forget(self, target: ForgetTarget) -> ForgetReport:
+        report = await super().forget(target)
+        self.has_forgotten = True
+        if self.is_told_at_once:
+            raise self.error
+        return report
+
+    async def get(self, req: GetRequest) -> list[Hit]:
+        if self.has_forgotten and self.lasts:
+            raise self.error
+        return await super().get(req)
+
+
+@pytest.mark.parametrize("error", [Unauthorized("no key"), EngineFailure("broken"), Unavailable("busy")], ids=str)
+@pytest.mark.parametrize(("is_told_at_once", "lasts"), [(True, False), (False, True), (True, True)])
+async def test_what_was_asked_to_go_is_never_told_as_not_tried(
+    tmp_path: Path, error: BaseException, is_told_at_once: bool, lasts: bool
+) -> None:
+    source, destination = await filled(Faulty(error, is_told_at_once, lasts)), ReferenceEngine()
+    move = await move_of(tmp_path, source, below("team:a"), None, destination, is_same_store=False, sleep=no_sleep)
+    outcome = await moved(move)
+    assert len(destination) == 5
+    assert not outcome.not_tried
+    assert not outcome.kept
+    assert len(outcome.unanswered if lasts else outcome.done) == 5
+    assert outcome.is_clean != lasts
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert (receipt.unanswered_in_all, receipt.removed, receipt.left) == ((5, 0, 5) if lasts else (0, 5, 0))
+
+
+async def test_where_the_memory_refuses_to_let_go_all_is_told_as_there(tmp_path: Path) -> None:
+    source = await filled(ReferenceEngine())
+    wrap(source, lambda name, is_after, req: REFUSED if name == "forget" else None)
+    outcome = await moved(
+        await move_of(tmp_path, source, below("team:a"), None, ReferenceEngine(), is_same_store=False)
+    )
+    assert (len(outcome.not_tried), outcome.stopped) == (5, "no key")
+
+
+class Lagging(ReferenceEngine):
+    """The other connection to a memory, taken for another one: what goes there goes here, a little later."""
+
+    def __init__(self, other: ReferenceEngine) -> None:
+        super().__init__()
+        wrap(other, self.after)
+
+    def after(self, name: str, is_after: bool, req: Any) -> None:
+        if name == "forget" and is_after:
+            for id in req.ids:
+                self._held.pop(id, None)
+
+
+async def test_what_the_new_place_loses_with_the_old_is_stored_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "MAX_STORE_MANY", 2)
+    source = ReferenceEngine()
+    await filled(source)
+    destination = Lagging(source)
+    move = await move_of(tmp_path, source, below("team:a"), None, destination, is_same_store=False)
+    outcome = await moved(move)
+    await nothing_is_nowhere(source, destination)
+    assert (len(outcome.done), len(outcome.kept), len(outcome.not_tried)) == (0, 2, 3)
+    assert all("it was stored there again" in reason for reason in outcome.kept.values())
+    assert "may be one memory" in (outcome.stopped or "")
 
 
 class Clinging(ReferenceEngine):
@@ -645,6 +760,7 @@ async def test_pause_stop_and_what_was_gone_meanwhile(tmp_path: Path, monkeypatc
         "begin",
         "planned",
         "copied",
+        "asked",
         "removed",
         "paused",
         "resumed",
@@ -685,6 +801,63 @@ async def test_a_busy_engine_is_waited_for_and_given_up(tmp_path: Path) -> None:
         assert outcome.stopped == (None if is_clean else "busy")
 
 
+async def test_an_error_that_no_engine_should_raise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "MAX_STORE_MANY", 2)
+    engine = await filled(ReferenceEngine())
+    at = At(ConnectionResetError("secret"), 12)
+    wrap(engine, at)
+    move = await move_of(tmp_path, engine, below("team:a"), "project:p")
+    await counted(move)
+    at.is_on = True
+    outcome = await ran(move)
+    at.is_on = False
+    assert outcome.stopped == "an error that was not expected: ConnectionResetError"
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert (receipt.is_finished, receipt.stopped) == (True, outcome.stopped)
+    await nothing_is_nowhere(engine)
+
+
+async def cancelled(move: Move) -> None:
+    async with contextlib.aclosing(move.run()) as steps:
+        async for _ in steps:
+            pass
+
+
+@pytest.mark.parametrize("of", ["start", "close"])
+async def test_cancelled_while_the_receipt_is_touched_nobody_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Until, of: str
+) -> None:
+    engine = await filled(ReferenceEngine())
+    move = await move_of(tmp_path, engine, below("team:a"), "project:p")
+    await counted(move)
+    owner: Any = {"start": Journal, "close": ReceiptWriter}[of]
+    call = getattr(owner, of)
+    entered, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        entered.set()
+        may_go_on.wait(5)
+        return call(*args, **more)
+
+    monkeypatch.setattr(owner, of, slowly)
+    running = asyncio.create_task(cancelled(move))
+    await until(entered.is_set)
+    running.cancel()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not running.done(), "the thread still has the file"
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    if of == "start":
+        assert list((tmp_path / "receipts").iterdir()) == []
+        assert await held(engine) == await held(await filled(ReferenceEngine()))
+        return
+    (entry,) = Journal(tmp_path / "receipts").entries()
+    assert (entry.is_finished, entry.is_running, entry.removed) == (True, False, 5)
+
+
 async def test_leaving_early_leaves_a_receipt_that_is_true_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -697,6 +870,10 @@ async def test_leaving_early_leaves_a_receipt_that_is_true_so_far(
     await anext(steps)
     await steps.aclose()
     (path,) = (tmp_path / "receipts").glob("*.jsonl")
+    receipt = Receipt.read(path)
+    assert (receipt.stopped, receipt.is_clean) == ("it was left before its end", False)
+    assert (receipt.removed, receipt.copied, receipt.not_tried) == (2, 2, 3)
+    as_if_killed(path)
     receipt = Receipt.read(path)
     assert receipt.is_interrupted
     assert (receipt.removed, receipt.copied) == (2, 2)
@@ -727,6 +904,8 @@ async def test_an_interrupted_selection_goes_on_with_what_is_left_of_it(
     await anext(steps)
     await steps.aclose()
     (path,) = (tmp_path / "receipts").glob("*.jsonl")
+    assert Receipt.read(path).is_finished
+    as_if_killed(path)
     found = read_interrupted(path)
     assert found is not None
     assert found.target == Target.of_ids(ids[1:], EVERYTHING)

@@ -1,11 +1,11 @@
-"""A receipt as a page and as text: what it says, and that nothing stored becomes part of the page."""
+"""A receipt as a page: what it says, and that nothing stored becomes part of the page."""
 
 from __future__ import annotations
 
 import contextlib
 import html
 import re
-from datetime import UTC
+from datetime import UTC, tzinfo
 from html.parser import HTMLParser
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -14,9 +14,10 @@ import pytest
 
 from explorer.contract import FetchMode, ItemId, MetaFilter, Namespace, Reach, Unavailable
 from explorer.removal.journal import Journal
+from explorer.removal.moving import Move, Way
 from explorer.removal.outcome import Asked, Check
-from explorer.removal.page import SUFFIX, check_words, heading, page, plain, verdict
-from explorer.removal.plan import Action, Target
+from explorer.removal.page import SUFFIX, check_words, heading, page, parts, verdict
+from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
 from explorer.removal.way_back import WayBack
 from explorer.text import NARROW
@@ -45,6 +46,14 @@ def tags_of(text: str) -> Tags:
     tags = Tags()
     tags.feed(text)
     return tags
+
+
+def plain(receipt: Receipt, zone: tzinfo) -> str:
+    """All that a page says, as lines."""
+    lines = [heading(receipt), *verdict(receipt)]
+    for part in parts(receipt, zone):
+        lines += [part.title, *("  ".join(row).rstrip() for row in part.rows), *part.said]
+    return "\n".join(lines) + "\n"
 
 
 async def test_a_clean_erase(tmp_path: Path, journal: Journal) -> None:
@@ -195,6 +204,21 @@ async def test_a_restore_has_a_page(journal: Journal) -> None:
     assert re.search(r"From the file +/home/u/out\.jsonl\n", text)
     assert re.search(r"Held already +2\n", text)
     assert re.search(r"7 +Not JSON\.\n", text)
+
+
+async def test_a_move_names_the_syncs_that_may_bring_it_back(journal: Journal) -> None:
+    source = await ten()
+    plan = await make_plan(source, Target.below(Namespace.parse("agent:a")), Action.FORGET)
+    move = Move(source, plan, source, Way(Namespace.parse("agent:z")), journal, "Notes", "Notes")
+    async with contextlib.aclosing(move.count()) as counting:
+        async for _ in counting:
+            pass
+    async with contextlib.aclosing(move.run()) as steps:
+        outcome = [step.outcome async for step in steps][-1]
+    assert outcome is not None
+    assert outcome.receipt is not None
+    text = plain(Receipt.read(outcome.receipt), UTC)
+    assert "5 items may come back at the next sync of their source (folder): kb" in text
 
 
 async def test_an_engine_that_is_never_there_ends_in_a_page(journal: Journal) -> None:

@@ -10,6 +10,7 @@ import pytest
 from explorer.contract import (
     Document,
     DocumentBody,
+    ExplorePage,
     Facet,
     InvalidRequest,
     ItemKind,
@@ -22,6 +23,7 @@ from explorer.contract import (
     StoreItem,
     Unavailable,
 )
+from explorer.contract.query import DEFAULT_SCAN
 from explorer.removal.confirmation import MANY, Answers, Confirmation
 from explorer.removal.plan import Action, Plan, Sandbox, Target, make_plan
 from explorer.removal.preview import SAMPLES, TEXTS, Preview, count
@@ -118,6 +120,18 @@ async def test_sandboxes_below_stay_and_are_named_but_go_with_the_whole_tree() -
 async def test_an_engine_that_does_not_name_its_sandboxes_may_have_some() -> None:
     engine = PlainEngine()
     assert not (await make_plan(engine, Target.below(ACME), Action.FORGET)).knows_sandboxes
+    assert (await make_plan(engine, Target.at(ACME), Action.FORGET)).knows_sandboxes
+
+
+async def test_an_engine_that_names_only_some_of_its_sandboxes_may_have_others() -> None:
+    class Many(FakeEngine):
+        async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
+            page = await super().namespaces(filter, scan_limit)
+            return page.model_copy(update={"truncated": True})
+
+    engine = await filled([learning("two", "team:acme/service:bot")], Many())
+    plan = await make_plan(engine, Target.below(ROOT), Action.ERASE)
+    assert (plan.sandboxes, plan.knows_sandboxes) == ((Sandbox(BOT, 1),), False)
     assert (await make_plan(engine, Target.at(ACME), Action.FORGET)).knows_sandboxes
 
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from explorer.contract import FetchMode, ItemId
 from explorer.removal import forgetting, receipts
 from explorer.removal.journal import Journal, target_left
 from explorer.removal.outcome import Asked
+from explorer.removal.page import heading, page
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
@@ -127,7 +129,7 @@ async def test_what_is_left_of_a_forget_becomes_its_items(journal: Journal) -> N
         writer.note("answered", forgotten=1)
         writer.note("asked", ids=[b])
     assert removal.plan.target.filter is not None
-    assert target_left(writer.path) == Target.of_ids([b, *rest], removal.plan.target.filter.reach)
+    assert target_left(writer.path) == Target.of_ids([b, *rest])
 
 
 WRITES_ON = """
@@ -209,6 +211,31 @@ def test_what_is_no_receipt_reads_as_none(tmp_path: Path, content: bytes) -> Non
     assert not Receipt.read(path).is_readable
     assert not Entry.read(path).is_readable
     assert ids_left(path) == []
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [{}, {"reach": None}, {"reach": {"at": "team:acme/agent:writer", "inherit": True, "descendants": False}}],
+)
+def test_a_target_that_no_removal_has_never_goes_up_and_can_be_shown(tmp_path: Path, filter: dict[str, object]) -> None:
+    path = tmp_path / "2026-07-03T145931Z-erase.jsonl"
+    begin = {"line": "begin", "action": "erase", "planned": 1, "target": {"filter": filter}}
+    path.write_text(f"{json.dumps(begin)}\n" + '{"line":"planned","ids":["one"]}\n')
+    assert heading(Receipt.read(path)) in page(Receipt.read(path), UTC)
+    target = target_left(path)
+    assert target is not None
+    assert target.filter is not None
+    assert target.filter.reach is not None
+    assert not target.filter.reach.inherit
+    assert target.is_whole_tree == ("at" not in str(filter))
+
+
+async def test_an_end_with_very_long_words_is_found_all_the_same(journal: Journal) -> None:
+    removal = await counted(await ten(), journal)
+    with journal.begin(removal, "erase") as writer:
+        writer.close(removed=5, stopped="\x01" * 300_000, receipts=["\x01" * 3_000] * 300)
+    assert Entry.read(writer.path).is_finished
+    assert Receipt.read(writer.path).is_finished
 
 
 async def test_lines_of_any_kind_between_are_counted_or_passed_over(journal: Journal) -> None:

@@ -39,8 +39,9 @@ from explorer.engines.sqlite.engine import SqliteEngine
 from explorer.removal.confirmation import Answers
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Asked, Phase, Step
+from explorer.removal.page import verdict
 from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import ReceiptWriter
+from explorer.removal.receipts import Receipt, ReceiptWriter
 from explorer.removal.removing import Removal
 from explorer.transfer import FileError
 from tests.conftest import Until
@@ -556,6 +557,65 @@ async def test_an_erase_is_not_asked_once_more_for_items_that_nobody_confirmed(j
     assert outcome.stopped == "more items came while the engine did not answer"
 
 
+@pytest.mark.parametrize("keeps_texts", [False, True])
+async def test_an_erase_takes_nothing_that_came_after_it_was_compared(keeps_texts: bool, journal: Journal) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    removal.keeps_texts = keeps_texts
+    new = [learning("another", "team:acme")]
+
+    def someone_stores(step: Step) -> None:  # the receipt is begun by now
+        if step.phase is Phase.REMOVING and new:
+            engine._keep(new.pop())
+
+    outcome = await done(removal, someone_stores)
+    assert (outcome.removed, len(outcome.not_tried), len(engine)) == (0, 10, 12)
+    assert outcome.stopped == "more items came after it was confirmed"
+    assert not engine.requests("erase")
+    assert named(outcome.receipt, "end")[0]["not_tried"] == 10
+
+
+async def test_what_went_before_an_erase_is_asked_for_was_gone_already(journal: Journal) -> None:
+    engine = await acme(10)
+    going = [(await ids_of(engine, TEAM.filter))[:3]]
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    outcome = await done(removal, lambda step: engine._drop(going.pop() if going and step.outcome else []))
+    assert (outcome.removed, outcome.already_gone, outcome.is_clean) == (7, 3, True)
+
+
+@pytest.mark.parametrize("action", Action)
+async def test_more_that_is_gone_than_was_to_go_is_told_and_never_clean(action: Action, journal: Journal) -> None:
+    engine = await acme(10)
+    removal = await counted(engine, TEAM, action, journal)
+    (beside,) = set(await ids_of(engine)) - set(await ids_of(engine, TEAM.filter))
+    one = [beside]
+
+    def takes_another(step: Step) -> None:
+        if step.phase is Phase.CHECKING and one:
+            engine._drop([one.pop()])
+
+    outcome = await done(removal, takes_another)
+    assert (outcome.removed, outcome.left, outcome.gone_besides, outcome.is_clean) == (10, [], 1, False)
+    assert all(check.is_clean for check in outcome.checks)
+    assert outcome.receipt is not None
+    receipt = Receipt.read(outcome.receipt)
+    assert not receipt.is_clean
+    assert verdict(receipt)[0] == "1 more item is gone than this removed: by another program, or by the engine."
+
+
+@pytest.mark.parametrize("error", [Unauthorized("refused"), ConfigError("no key"), Unsupported("no erase")], ids=repr)
+async def test_an_erase_that_is_refused_was_answered(error: TinyMemoryError, journal: Journal) -> None:
+    engine = await acme(10)
+    engine.fail("erase", error)
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    with pytest.raises(type(error)):
+        await steps_of(removal)
+    (receipt,) = journal.folder.glob("*.jsonl")
+    end = named(receipt, "end")[0]
+    assert (end["unanswered"], end["not_tried"], end["stopped"]) == (0, 10, error.text)
+    assert len(engine.requests("get")) == 0  # nothing has to be found out
+
+
 async def test_an_engine_that_does_no_more_than_it_must(journal: Journal) -> None:
     engine = PlainEngine(page_size=7)
     for n in range(30):
@@ -691,6 +751,16 @@ async def test_an_error_that_no_engine_should_raise_is_told_and_what_went_is_fou
     assert (outcome.removed, outcome.not_tried) == (100, ids[100:])
 
 
+@pytest.mark.parametrize("action", Action)
+async def test_what_was_done_though_the_engine_broke_is_found_out_and_asked_for(
+    action: Action, journal: Journal
+) -> None:
+    outcome = await done(await counted(await acme(10, Breaking()), TEAM, action, journal))
+    assert outcome.stopped == "an error that was not expected: ConnectionResetError"
+    assert (outcome.removed, outcome.left, outcome.stored_after) == (10, [], 1)
+    assert check_of(outcome, Asked.GET).questions == 10
+
+
 async def test_a_receipt_that_cannot_be_written_ends_it(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = await acme(350)
     removal = await counted(engine, TEAM, Action.FORGET, journal)
@@ -767,6 +837,43 @@ async def test_texts_are_on_the_receipt_only_where_they_are_asked_for(keeps_text
     assert (outcome.removed, len(engine)) == (4, 0)
 
 
+async def test_a_busy_engine_is_waited_for_while_the_texts_are_kept(journal: Journal) -> None:
+    engine = await acme(3)
+    engine.fail("get", Unavailable("503", retry_after_s=4), times=1)
+    waits = Waits()
+    removal = await counted(engine, TEAM, Action.ERASE, journal, waits)
+    removal.keeps_texts = True
+    outcome = await done(removal)
+    assert (outcome.removed, outcome.is_clean, waits.total_s, outcome.waited_s) == (3, True, 4, 4)
+    assert len(named(outcome.receipt, "text")) == 3
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("is_paused", [False, True])
+async def test_a_stop_while_the_texts_are_kept_removes_nothing(
+    action: Action, is_paused: bool, journal: Journal, until: Until
+) -> None:
+    engine = await acme(450)
+    removal = await counted(engine, TEAM, action, journal)
+    removal.keeps_texts = True
+    said: list[str] = []
+
+    def act(step: Step) -> None:
+        if step.waiting is not None:
+            said.append(step.waiting)
+            if len(said) == 2:
+                (removal.pause if is_paused else removal.stop)()
+
+    running = asyncio.create_task(done(removal, act))
+    if is_paused:
+        await until(lambda: "paused" in said)
+        removal.stop()
+    outcome = await running
+    assert (outcome.removed, len(outcome.not_tried), outcome.stopped) == (0, 450, "it was stopped here")
+    assert len(named(outcome.receipt, "text")) == 200
+    assert len(engine) == 451
+
+
 async def test_what_an_engine_says_of_a_removal_is_on_the_receipt(journal: Journal) -> None:
     engine = await acme(3)
     engine.state = EngineHealth.degraded("the removal is not finished: its log still holds traces")
@@ -794,6 +901,18 @@ class Dropping(Words):
         if len(self.requests("forget")) == 2:
             raise Unavailable("the connection broke")
         return report
+
+
+class Breaking(Words):
+    """Does what it is told, and breaks before it says so."""
+
+    async def forget(self, target: ForgetTarget) -> ForgetReport:
+        await super().forget(target)
+        raise ConnectionResetError("secret")
+
+    async def erase(self, req: EraseRequest) -> EraseReport:
+        await super().erase(req)
+        raise ConnectionResetError("secret")
 
 
 class HalfErasing(Words):

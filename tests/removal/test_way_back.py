@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import threading
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -25,6 +28,7 @@ from explorer.contract import (
 )
 from explorer.contract.reference import ReferenceEngine
 from explorer.engines.sqlite import SqliteEngine
+from explorer.removal import restoring
 from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt
@@ -32,6 +36,7 @@ from explorer.removal.removing import Removal
 from explorer.removal.restoring import Restored, restore
 from explorer.removal.way_back import Export, WayBack
 from explorer.transfer import FileError
+from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal.made import done
 from tests.removal.written import counted, everything, planned, ten
@@ -194,7 +199,7 @@ async def test_an_engine_with_ids_of_its_own_has_a_way_back(tmp_path: Path, jour
     engine = await filled([learning("one", "agent:a"), learning("two", "agent:a")], OwnIds())
     removal = await counted(engine, journal)
     kept = await exported(removal, tmp_path / "out.jsonl")
-    assert (kept.items, kept.renamed, kept.incomplete) == (2, 2, ())
+    assert (kept.items, kept.incomplete) == (2, ())
 
 
 async def test_a_file_that_the_disk_changed_is_no_way_back(
@@ -214,6 +219,17 @@ async def test_a_file_that_the_disk_changed_is_no_way_back(
         with pytest.raises(FileError, match="does not hold what would go"):
             await broken(content)
         assert removal.way_back is None
+
+
+async def test_an_export_that_is_left_leaves_nothing_behind(tmp_path: Path, journal: Journal) -> None:
+    removal = await counted(await ten(), journal)
+    (tmp_path / "out").mkdir()
+    async with contextlib.aclosing(removal.export_first(tmp_path / "out" / "out.jsonl")) as export:
+        async for step in export:
+            assert step.written
+            assert list((tmp_path / "out").iterdir())
+            break
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 async def test_where_nothing_may_be_written(tmp_path: Path, journal: Journal) -> None:
@@ -269,9 +285,11 @@ async def test_a_restore_says_what_was_refused(tmp_path: Path, journal: Journal)
 class Drops(FakeEngine):
     """Loses its connection after the first batch."""
 
+    error: Exception = Unavailable("the connection is gone")
+
     async def store_many(self, items: list[StoreItem]) -> list[StoreReceipt]:
         if len(self):
-            raise Unavailable("the connection is gone")
+            raise self.error
         return await super().store_many(items)
 
 
@@ -299,6 +317,49 @@ async def test_a_restore_that_is_left_ends_its_receipt(tmp_path: Path, journal: 
     assert Receipt.read(entry.path).new == 100
 
 
+async def test_an_error_that_no_engine_should_raise_ends_a_restore(tmp_path: Path, journal: Journal) -> None:
+    engine = Drops()
+    engine.error = ConnectionResetError("secret")
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
+    back = await restored(engine, path, journal)
+    assert (back.new, back.stopped) == (100, "an error that was not expected: ConnectionResetError")
+    (entry,) = journal.entries()
+    assert (entry.is_finished, entry.stopped) == (True, back.stopped)
+
+
+@pytest.mark.parametrize("part", ["open_source", "start"])
+async def test_cancelled_while_a_restore_begins_nothing_stays_open(
+    tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch, until: Until, part: str
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(dump_item(learning("one")) + "\n")
+    owner: Any = {"open_source": restoring, "start": Journal}[part]
+    opened: list[BinaryIO] = []
+    source, call = restoring.open_source, getattr(owner, part)
+    entered, may_go_on = threading.Event(), threading.Event()
+
+    def opening(path: Path) -> BinaryIO:
+        opened.append(source(path))
+        return opened[-1]
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        entered.set()
+        may_go_on.wait(5)
+        return opening(*args) if part == "open_source" else call(*args, **more)
+
+    monkeypatch.setattr(restoring, "open_source", opening)
+    monkeypatch.setattr(owner, part, slowly)
+    running = asyncio.create_task(restored(FakeEngine(), path, journal))
+    await until(entered.is_set)
+    running.cancel()
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [stream.closed for stream in opened] == [True]
+    assert journal.entries() == []
+
+
 async def test_nothing_is_restored_without_a_file_or_a_receipt(tmp_path: Path) -> None:
     engine = FakeEngine()
     (tmp_path / "file").write_text("")
@@ -310,3 +371,24 @@ async def test_nothing_is_restored_without_a_file_or_a_receipt(tmp_path: Path) -
     with pytest.raises(FileError, match="no receipt can be written"):
         await restored(engine, path, Journal(tmp_path / "file" / "receipts"))
     assert len(engine) == 0
+
+
+@pytest.mark.parametrize("lines", [0, 2])
+async def test_a_file_that_was_cut_off_since_is_not_restored_whole(
+    journal: Journal, tmp_path: Path, lines: int
+) -> None:
+    engine = await ten()
+    removal = await counted(engine, journal)
+    kept = await exported(removal, tmp_path / "back.jsonl")
+    await done(removal)
+    whole = kept.path.read_bytes().splitlines(keepends=True)
+    kept.path.write_bytes(b"".join(whole[:lines]))
+    steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
+    assert (steps[-1].new, steps[-1].is_clean) == (lines, False)
+    assert "cut off" in (steps[-1].stopped or "")
+    assert steps[-1].receipt is not None
+    read = Receipt.read(steps[-1].receipt)
+    assert (read.is_clean, read.items_to_restore) == (False, kept.items)
+    kept.path.write_bytes(b"".join(whole))
+    steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
+    assert steps[-1].is_clean

@@ -36,6 +36,7 @@ from explorer.ui.models.facet_rows import Order, RowType
 from explorer.ui.theme import theme
 from tests.fakes import FakeEngine, filled, learning, page_of
 
+FORGET = "Forget all with this value…"
 ITEMS = [
     learning("one", agent_id="triage", tags=["refunds", "billing"], source="conversation"),
     learning("two", agent_id="triage", tags=["refunds"], source="conversation"),
@@ -870,11 +871,11 @@ async def test_menu_of_a_value_that_may_stand_beside_others(qtbot, until):
     async with showing(qtbot, await filled(ITEMS), MetaFilter(tags_any=["billing"])) as panel:
         await until(lambda: is_counted(panel, Facet.TAG))
         menu = menu_at(panel, value(panel, Facet.TAG, "refunds"))
-        assert words_of(menu) == ["Only this value", "Add to the filter", "Copy value"]
+        assert words_of(menu) == ["Only this value", "Add to the filter", "Copy value", FORGET]
         pick(menu, "Add to the filter")
         assert panel.filters[-1] == MetaFilter(tags_any=["billing", "refunds"])
         menu = menu_at(panel, value(panel, Facet.TAG, "refunds"), by_key=True)
-        assert words_of(menu) == ["Only this value", "Remove from the filter", "Copy value"]
+        assert words_of(menu) == ["Only this value", "Remove from the filter", "Copy value", FORGET]
         pick(menu, "Only this value")
         assert panel.filters[-1] == MetaFilter(tags_any=["refunds"])
         menu = menu_at(panel, value(panel, Facet.TAG, "refunds"))
@@ -887,7 +888,7 @@ async def test_menu_of_a_value_that_stands_alone(qtbot, until):
     async with showing(qtbot, await filled(ITEMS)) as panel:
         await until(lambda: is_counted(panel, Facet.AGENT))
         menu = menu_at(panel, value(panel, Facet.AGENT, "triage"))
-        assert words_of(menu) == ["Only this value", "Copy value"]
+        assert words_of(menu) == ["Only this value", "Copy value", FORGET]
         pick(menu, "Copy value")
         assert QGuiApplication.clipboard().text() == "triage"
         assert menu_at(panel, panel.model.row_index(Facet.TAG, RowType.MISSING)) is None

@@ -11,7 +11,7 @@ from explorer.ui.facets import FacetPanel
 from explorer.ui.models.facet_model import BelowRole, CountRole
 from explorer.ui.models.facet_rows import RowType
 from tests.fakes import FakeEngine, filled, learning, page_of
-from tests.ui.test_facets import is_counted, menu_at, pick, point_at, showing, words_of
+from tests.ui.test_facets import FORGET, is_counted, menu_at, pick, point_at, showing, words_of
 
 FOLDERS = ["/home/u/proj", "/home/u/proj", "/home/u/proj/src", "/home/u/proj-old", "/srv", "rel/x", None]
 ITEMS = [learning(f"item {at}", folder=folder, agent_id=f"a{at}") for at, folder in enumerate(FOLDERS)]
@@ -84,7 +84,7 @@ async def test_a_node_is_chosen_with_what_is_below_and_without_its_neighbour(qtb
         top = panel.model.row_index(Facet.FOLDER, RowType.VALUE, "/home/u/proj")
         assert top.row() < node(panel, "/").row(), "what is chosen stands on top as well"
         menu = menu_at(panel, node(panel, "//home/u/proj"))
-        assert words_of(menu) == ["Only this value", "Remove from the filter", "Copy value"]
+        assert words_of(menu) == ["Only this value", "Remove from the filter", "Copy value", FORGET]
         pick(menu, "Remove from the filter")
         assert panel.filters[-1] == MetaFilter()
 

@@ -134,11 +134,13 @@ async def test_everything_done_here_is_listed_newest_first(qtbot: QtBot, folder:
 async def test_every_state_has_words_and_a_picture(qtbot: QtBot, folder: Path, until: Until) -> None:
     receipt(folder, "07-09T11:00:00", "erase", 5, {"removed": 1, "not_tried": 4, "continued_by": "x.jsonl"})
     receipt(folder, "07-09T12:00:00", "forget", 5, {"removed": 0, "stopped": "the key was refused"})
+    receipt(folder, "07-09T13:00:00", "copy", 10, {"removed": 0, "done": 10, "is_clean": True})
     async with showing(qtbot, folder, until) as panel:
         assert {state_of(entry) for entry in panel.model.entries} == set(State)
-        assert titles(panel)[:2] == ["0 of 5 items forgotten", "1 of 5 items erased"]
-        assert [state_words(one) for one in panel.model.entries[:2]] == ["partly", "interrupted, continued later"]
-        assert "The key was refused." in panel.model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+        assert titles(panel)[0] == "10 items copied"
+        assert titles(panel)[1:3] == ["0 of 5 items forgotten", "1 of 5 items erased"]
+        assert [state_words(one) for one in panel.model.entries[1:3]] == ["partly", "interrupted, continued later"]
+        assert "The key was refused." in panel.model.index(1, 0).data(Qt.ItemDataRole.ToolTipRole)
         assert not panel.grab().isNull(), "each is drawn"
 
 

@@ -18,12 +18,16 @@ from shiboken6 import isValid
 from explorer.contract import (
     EngineFailure,
     ExportPage,
+    ForgetReport,
+    ForgetTarget,
     GetRequest,
+    Hit,
     ListRequest,
     MetaFilter,
     Namespace,
     Reach,
     StoreItem,
+    Unauthorized,
     Unavailable,
 )
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, build_engine
@@ -39,6 +43,7 @@ from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
+from tests.removal.made import as_if_killed
 
 ITEMS: list[StoreItem] = [
     learning("tea", "team:a"),
@@ -209,6 +214,36 @@ async def test_all_that_match_are_copied_from_a_memory_opened_read_only(
     assert len(await held(tmp_path / "a.db")) == 4
 
 
+async def test_what_was_asked_to_go_and_never_answered_for_is_said(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        engine = program.window.engine
+        assert engine is not None
+        program.moves.plan(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        type_node(qtbot, dialog, "user:u")
+        await until(lambda: dialog.move_of is not None)
+        forget = engine.forget
+
+        async def refuse(req: GetRequest) -> list[Hit]:
+            raise Unauthorized("the key was refused")
+
+        async def forget_and_close(target: ForgetTarget) -> ForgetReport:
+            report = await forget(target)
+            monkeypatch.setattr(engine, "get", refuse)
+            return report
+
+        monkeypatch.setattr(engine, "forget", forget_and_close)
+        press(qtbot, dialog.move_button)
+        await until(lambda: dialog.outcome is not None)
+        assert dialog.title_label.text() == "0 of 2 moved, 2 without an answer"
+        assert "Whether 2 items are still where they were is not known." in dialog.banner.sentence
+        assert any("may still be at their old one" in said for said in dialog.result_column.sentences)
+        assert dialog.again_button.isVisible()
+        dialog.accept()
+
+
 async def interrupted(program: Program, at: str, *, is_all: bool = False) -> Path:
     """The receipt of a move of team:a to the node `at` that was left before its first item, or after its last."""
     engine = program.window.engine
@@ -223,6 +258,7 @@ async def interrupted(program: Program, at: str, *, is_all: bool = False) -> Pat
         await anext(steps)
     await steps.aclose()
     (path,) = program.moves.journal.folder.glob("*-move.jsonl")
+    as_if_killed(path)
     return path
 
 

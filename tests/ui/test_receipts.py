@@ -10,9 +10,10 @@ from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ForgetTarget, ItemId, Namespace, dump_item
+from explorer.contract import ForgetTarget, Namespace, dump_item
+from explorer.removal.journal import target_left
 from explorer.removal.plan import Action, Target
-from explorer.removal.receipts import Receipt, ids_left
+from explorer.removal.receipts import Receipt
 from explorer.transfer import FileError
 from explorer.ui.dialogs.receipt_page import ReceiptPage, print_page
 from explorer.ui.dialogs.remove import FORGET
@@ -31,9 +32,9 @@ def _asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.removal.preview.TEXTS", 12)
 
 
-async def interrupted(it: Opened, action: Action = Action.FORGET) -> Path:
+async def interrupted(it: Opened, action: Action = Action.FORGET, target: Target | None = None) -> Path:
     """The receipt of a removal that got as far as two items, and then no further."""
-    removal = await counted(it.engine, Target.at(ACME), action, it.removals.journal)
+    removal = await counted(it.engine, target or Target.at(ACME), action, it.removals.journal)
     removal.connection = it.window.connection_name
     assert removal.preview is not None
     ids = list(removal.preview.ids)[:2]
@@ -102,6 +103,36 @@ async def test_an_interrupted_erase_is_not_settled_by_forgetting(qtbot: QtBot, t
         await receipts.aclose()
 
 
+async def test_an_erase_that_was_answered_has_nothing_left_to_go_on_with(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        removal = await counted(it.engine, Target.at(ACME), Action.ERASE, it.removals.journal)
+        removal.connection = it.window.connection_name
+        with it.removals.journal.begin(removal, "erase") as writer:
+            writer.note("erase_asked", request=removal.plan.target.erasing())
+            writer.note("erased", scopes=1, receipts=[])
+        it.window.journal.continue_wanted.emit(writer.path)
+        await until(lambda: it.window.error_banner.sentence == "Nothing of it is left to be done.")
+        assert it.removals.dialog is None
+        assert Receipt.read(writer.path).is_finished
+        await receipts.aclose()
+
+
+async def test_of_an_interrupted_whole_tree_only_what_was_planned_is_gone_on_with(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*ITEMS, learning("boxed", "service:mail")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it, target=Target.below(Namespace.ROOT))
+        await it.engine.store(learning("came since"))
+        it.window.journal.continue_wanted.emit(path)
+        assert (await it.counted()).count_label.text() == "4 items"
+        await receipts.aclose()
+
+
 async def test_what_was_interrupted_elsewhere_is_not_gone_on_with_here(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -162,12 +193,12 @@ async def test_what_is_opened_meanwhile_is_not_what_the_interrupted_one_was_abou
         path = await interrupted(it)
         reading, go_on = Event(), Event()
 
-        def slowly(path: Path) -> list[ItemId]:
+        def slowly(path: Path) -> Target | None:
             reading.set()
             go_on.wait(10)
-            return ids_left(path)
+            return target_left(path)
 
-        monkeypatch.setattr("explorer.ui.receipts.ids_left", slowly)
+        monkeypatch.setattr("explorer.ui.receipts.target_left", slowly)
         it.window.journal.continue_wanted.emit(path)
         await until(reading.is_set)
         it.window.show_engine(it.engine, "another.db", is_read_only=False)
@@ -235,6 +266,12 @@ async def test_an_export_is_stored_back_from_the_journal(qtbot: QtBot, tmp_path:
         assert await it.stored() == 5
         it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
         await until(lambda: it.window.error_banner.sentence == "0 items restored, 5 held already.")
+
+        whole = (tmp_path / "back.jsonl").read_bytes().splitlines(keepends=True)
+        (tmp_path / "back.jsonl").write_bytes(b"".join(whole[:2]))  # at the end of a line: each is an item
+        it.window.journal.restore_wanted.emit(dialog.outcome.receipt)
+        await until(lambda: "was cut off" in it.window.error_banner.sentence)
+        assert "0 items restored, 2 held already." in it.window.error_banner.sentence
         await receipts.aclose()
 
 

@@ -14,7 +14,10 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
     EngineFailure,
+    EngineHealth,
+    ExplorePage,
     Facet,
+    ForgetReport,
     ForgetTarget,
     Hit,
     ItemId,
@@ -29,6 +32,7 @@ from explorer.contract import (
     Unavailable,
     Unsupported,
 )
+from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines import EngineSettings, build_engine
 from explorer.options import Options
 from explorer.removal.outcome import Phase, Step
@@ -105,6 +109,18 @@ async def test_a_node_and_what_is_below_it_is_erased(qtbot: QtBot, tmp_path: Pat
         assert dialog.outcome.is_clean
         assert dialog.outcome.receipt is not None
         assert dialog.outcome.receipt.exists()
+
+
+async def test_a_removal_that_the_engine_has_not_finished_is_said(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    class Unfinished(FakeEngine):
+        async def health(self) -> EngineHealth:
+            is_begun = bool(self.requests("forget"))
+            return EngineHealth.degraded("the removal is not finished") if is_begun else EngineHealth.ok()
+
+    async with opened(qtbot, tmp_path, until, Unfinished(), ITEMS) as it:
+        dialog = await it.planned(Target.at(ACME))
+        await it.done()
+        assert "The removal is not finished." in " ".join(said(dialog))
 
 
 async def test_a_sandbox_below_stays_and_is_planned_separately(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -947,3 +963,40 @@ async def test_a_receipt_that_cannot_be_printed_there_says_so(qtbot: QtBot, tmp_
         await until(lambda: dialog.banner.sentence.startswith("Printed to"))
         assert (tmp_path / "receipt.pdf").read_bytes().startswith(b"%PDF")
         assert (tmp_path / "receipt.pdf").read_bytes().rstrip().endswith(b"%%EOF")
+
+
+@pytest.mark.parametrize(
+    ("action", "fate"),
+    [
+        (Action.ERASE, "the erase takes them, and nothing here counts them."),
+        (Action.FORGET, "what is in one is not found, and stays."),
+    ],
+)
+async def test_sandboxes_that_are_not_listed_are_said_to_go_or_to_stay(
+    qtbot: QtBot, tmp_path: Path, until: Until, action: Action, fate: str
+) -> None:
+    class Many(FakeEngine):
+        async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
+            page = await super().namespaces(filter, scan_limit)
+            return page.model_copy(update={"truncated": True})
+
+    async with opened(qtbot, tmp_path, until, Many(), [learning("x", "team:acme")]) as it:
+        dialog = await it.planned(Target.below(Namespace.ROOT), action)
+        told = [one for one in said(dialog) if "does not list all of its sandboxes" in one]
+        assert told == [f"This engine does not list all of its sandboxes: {fate}"]
+
+
+async def test_more_that_is_gone_than_was_to_go_is_told(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    class Careless(FakeEngine):
+        async def forget(self, target: ForgetTarget) -> ForgetReport:
+            report = await super().forget(target)
+            self._drop(list(self._held)[:1])
+            return report
+
+    items = [learning(f"beside {n}", "user:ann") for n in range(3)]
+    async with opened(qtbot, tmp_path, until, Careless(), [*items, learning("x", "team:acme")]) as it:
+        await it.planned(Target.at(Namespace.parse("team:acme")))
+        await it.done()
+        assert it.window.error_banner.sentence == (
+            "1 of 1 item forgotten. 1 more item is gone than this removed: by another program, or by the engine."
+        )

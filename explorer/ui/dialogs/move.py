@@ -540,7 +540,7 @@ class MoveDialog(QDialog):
         if doubt := words.doubt(outcome):
             self.banner.show_note(doubt, icon="warning")
         self.choice.hide()
-        self.again_button.setVisible(bool(outcome.kept or outcome.not_tried))
+        self.again_button.setVisible(bool(outcome.kept or outcome.not_tried or outcome.unanswered))
         self.list_button.setVisible(self._place.key == HERE and move.way.to is not None and bool(outcome.done))
         self._pages.setCurrentIndex(1)
         resize_to_design(self, *_RESULT_SIZE)

@@ -100,7 +100,7 @@ class RemoveDialog(QDialog):
 
     item_opened = Signal(object)  # a Hit
     list_wanted = Signal(object)  # a MetaFilter
-    restore_wanted = Signal(object)  # the Path of an export
+    restore_wanted = Signal(object, int)  # the Path of an export, and how many items it holds
     folder_wanted = Signal(object)  # a Path of a file in it
     printed = Signal(object)  # the Path of the PDF file
     run_began = Signal(str)  # what it is called
@@ -388,8 +388,7 @@ class RemoveDialog(QDialog):
         if removal is None or removal.preview is None:
             return []
         about, health = self._where.engine.descriptor(), self._where.health
-        knows = removal.plan.knows_sandboxes
-        return [one.words for one in remaining(about, removal.preview, health, knows_sandboxes=knows)]
+        return [one.words for one in remaining(about, removal.plan, removal.preview, health)]
 
     def _show_count(self, preview: Preview, aside: str, at: str = "") -> None:
         self.count_label.say(text.counted(preview.total, "item"))
@@ -541,7 +540,8 @@ class RemoveDialog(QDialog):
         now = datetime.now(UTC)
         self.place_label.say(subtitle(what, text.inline(self._where.connection), self._began_at, now, self._where.zone))
         self.choice.hide()
-        self.receipt.show_outcome(outcome, self._action, way_back, self._remaining())
+        remains = dict.fromkeys([*map(text.sentence, outcome.remains), *self._remaining()])
+        self.receipt.show_outcome(outcome, self._action, way_back, list(remains))
         self._pages.setCurrentIndex(1)
         self._take_size(_RECEIPT_SIZE)
         self.receipt.done_button.setDefault(True)
@@ -556,7 +556,7 @@ class RemoveDialog(QDialog):
 
     def _on_receipt_restore_wanted(self) -> None:
         if self._removal is not None and self._removal.way_back is not None:
-            self.restore_wanted.emit(self._removal.way_back.path)
+            self.restore_wanted.emit(self._removal.way_back.path, self._removal.way_back.items)
 
     def _on_receipt_file_wanted(self) -> None:
         if self.outcome is not None and self.outcome.receipt is not None:

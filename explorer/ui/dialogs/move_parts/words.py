@@ -194,6 +194,7 @@ def outcome_title(outcome: MoveOutcome) -> str:
     for count, words in (
         (len(outcome.kept), tr("{n} stayed", n=text.number(len(outcome.kept)))),
         (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
+        (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
         (len(outcome.gone), tr("{n} already gone", n=text.number(len(outcome.gone)))),
         (len(outcome.incomplete), tr("{n} held only in part", n=text.number(len(outcome.incomplete)))),
     ):
@@ -216,6 +217,15 @@ def doubt(outcome: MoveOutcome) -> str:
             tr_n(
                 "{n} item stays, because the memory holds only part of it.",
                 "{n} items stay, because the memory holds only part of them.",
+                n,
+                n=text.number(n),
+            )
+        )
+    if n := len(outcome.unanswered):
+        said.append(
+            tr_n(
+                "Whether {n} item is still where it was is not known.",
+                "Whether {n} items are still where they were is not known.",
                 n,
                 n=text.number(n),
             )
@@ -302,6 +312,15 @@ def _stayed(outcome: MoveOutcome, show_ids: ShowIds) -> Iterator[Line]:
         if outcome.stopped is not None:
             said = " ".join((said, text.sentence(outcome.stopped)))
         yield Line("stop", said)
+    if outcome.unanswered:
+        n = len(outcome.unanswered)
+        said = tr_n(
+            "{n} item is at its new place, and may still be at its old one: the memory did not answer.",
+            "{n} items are at their new place, and may still be at their old one: the memory did not answer.",
+            n,
+            n=text.number(n),
+        )
+        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, outcome.unanswered))
     if outcome.incomplete:
         n = len(outcome.incomplete)
         said = tr_n(

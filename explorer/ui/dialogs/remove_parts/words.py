@@ -152,10 +152,8 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
             yield Line("service", _shortened(shared.sandbox_goes(sandbox), sandbox.node), "danger")
         if len(plan.sandboxes) > _LINES_MOST:
             yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
-        if not plan.knows_sandboxes:
-            yield Line(
-                "warning", tr("This engine does not name its sandboxes: their items are not counted."), "caution"
-            )
+    if plan.takes_unlisted:
+        yield Line("warning", shared.unlisted_sandboxes(plan.action, takes_sandboxes=True), "caution")
     if preview.gone:
         n = len(preview.gone)
         said = tr_n(
@@ -271,6 +269,8 @@ def doubt(outcome: Outcome) -> str:
     if outcome.left:
         n = len(outcome.left)
         said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=text.number(n)))
+    if outcome.gone_besides:
+        said.append(shared.gone_besides(outcome.gone_besides))
     found = [check for check in outcome.checks if check.found]
     quoted = [check for check in outcome.checks if check.quoted and not check.found]
     unasked = [check for check in outcome.checks if check.error is not None]
