@@ -126,9 +126,10 @@ class Removals:
         self.open_url(QUrl.fromLocalFile(str(path.parent)))
 
     def restore(self, path: Path, items: int | None = None, continues: Path | None = None) -> None:
-        """Store an export back into the open memory; `items` is how many it should hold, where that is known.
+        """Store an export back into the open memory.
 
-        `continues`: the receipt of a restore that was interrupted.
+        `items` is how many it should hold, where that is known; `continues` the receipt of a restore that was
+        interrupted.
         """
         engine = self.window.engine
         if engine is not None and not self._is_refused():

@@ -88,21 +88,6 @@ async def test_another_removal_in_the_same_dialog_does_not_settle_what_was_inter
         assert settled == [], "that one is as interrupted as it was"
 
 
-async def test_an_interrupted_erase_is_not_settled_by_forgetting(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
-    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
-        receipts = Receipts(it.window, it.removals)
-        path = await interrupted(it, Action.ERASE)
-        it.window.journal.continue_wanted.emit(path)
-        dialog = await it.counted()
-        assert dialog.action is Action.ERASE
-        dialog.choice.button(FORGET).click()
-        await until(lambda: dialog.removal is not None and dialog.removal.plan.action is Action.FORGET)
-        await it.done()
-        await until(lambda: not it.removals.jobs.is_busy)
-        assert not Receipt.read(path).is_finished
-        await receipts.aclose()
-
-
 async def test_an_erase_that_was_answered_has_nothing_left_to_go_on_with(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -130,6 +115,21 @@ async def test_of_an_interrupted_whole_tree_only_what_was_planned_is_gone_on_wit
         await it.engine.store(learning("came since"))
         it.window.journal.continue_wanted.emit(path)
         assert (await it.counted()).count_label.text() == "4 items"
+        await receipts.aclose()
+
+
+async def test_an_interrupted_erase_is_not_settled_by_forgetting(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        receipts = Receipts(it.window, it.removals)
+        path = await interrupted(it, Action.ERASE)
+        it.window.journal.continue_wanted.emit(path)
+        dialog = await it.counted()
+        assert dialog.action is Action.ERASE
+        dialog.choice.button(FORGET).click()
+        await until(lambda: dialog.removal is not None and dialog.removal.plan.action is Action.FORGET)
+        await it.done()
+        await until(lambda: not it.removals.jobs.is_busy)
+        assert not Receipt.read(path).is_finished
         await receipts.aclose()
 
 

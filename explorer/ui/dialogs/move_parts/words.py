@@ -211,21 +211,21 @@ def doubt(outcome: MoveOutcome) -> str:
         said.append(tr_n("{n} item was not copied.", "{n} items were not copied.", left, n=text.number(left)))
     elif left:
         said.append(tr_n("{n} item is where it was.", "{n} items are where they were.", left, n=text.number(left)))
+    if n := len(outcome.unanswered):
+        said.append(
+            tr_n(
+                "Whether {n} item is still where it was is not known.",
+                "Whether {n} items are still where they were is not known.",
+                n,
+                n=text.number(n),
+            )
+        )
     if outcome.incomplete:
         n = len(outcome.incomplete)
         said.append(
             tr_n(
                 "{n} item stays, because the memory holds only part of it.",
                 "{n} items stay, because the memory holds only part of them.",
-                n,
-                n=text.number(n),
-            )
-        )
-    if n := len(outcome.unanswered):
-        said.append(
-            tr_n(
-                "Whether {n} item is still where it was is not known.",
-                "Whether {n} items are still where they were is not known.",
                 n,
                 n=text.number(n),
             )
