@@ -35,9 +35,12 @@ def _themed(themed: Theme, collector: GarbageCollector) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_receipts_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_receipts_of_the_user(tmp_path: Path) -> Iterator[None]:
     """A window that is given no journal reads and writes none of whoever runs the tests."""
-    monkeypatch.setattr("explorer.removal.journal.default_folder", lambda: tmp_path / "receipts")
+    # Not the fixture of that name: used here it would outlive all fixtures of the tests that use it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("explorer.removal.journal.default_folder", lambda: tmp_path / "receipts")
+        yield
 
 
 @pytest.fixture
