@@ -218,7 +218,7 @@ async def test_counting_goes_to_the_end_and_can_be_cancelled(qtbot: QtBot, tmp_p
     async with opened(qtbot, tmp_path, until, engine, at(35)) as it:
         gate = engine.hold("list_preview", lambda req: req.cursor is not None and req.limit == 200)
         it.window.removal_wanted.emit(Target.at(ACME), Action.FORGET)
-        await until(lambda: it.removals.dialog is not None and gate.waiting == 1)
+        await until(lambda: it.removals.dialog is not None and gate.waiting >= 1)  # the list may wait there too
         dialog = it.dialog
         assert dialog.removal is None
         assert not dialog.confirm.remove_button.isEnabled()
