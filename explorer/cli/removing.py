@@ -346,18 +346,8 @@ def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation, remai
 
 def _outcome_object(outcome: Outcome) -> dict[str, Any]:
     return {
-        "planned": outcome.planned,
-        "removed": outcome.removed,
-        "already_gone": outcome.already_gone,
-        "failed": outcome.failed,
-        "not_tried": outcome.not_tried,
-        "unanswered": outcome.unanswered,
-        "stopped": outcome.stopped,
-        "erased_scopes": outcome.erased_scopes,
-        "receipts": outcome.receipts,
+        **outcome.facts(),
         "remains": outcome.remains,
-        "stored_before": outcome.stored_before,
-        "stored_after": outcome.stored_after,
         "gone_besides": outcome.gone_besides,
         "checks": [
             {

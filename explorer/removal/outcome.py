@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from explorer.contract import FetchMode, Hit, ItemId
 from explorer.removal.preview import Moved, Preview
@@ -97,6 +98,22 @@ class Outcome:
         """Whether everything planned is gone and nothing besides, and every question asked again found nothing."""
         is_exact = not self.left and not self.gone_besides
         return is_exact and bool(self.checks) and all(check.is_clean for check in self.checks)
+
+    def facts(self) -> dict[str, Any]:
+        """What became of it, for the last line of the receipt and for a program that reads it."""
+        return {
+            "planned": self.planned,
+            "removed": self.removed,
+            "already_gone": self.already_gone,
+            "failed": self.failed,
+            "not_tried": self.not_tried,
+            "unanswered": self.unanswered,
+            "stopped": self.stopped,
+            "erased_scopes": self.erased_scopes,
+            "receipts": self.receipts,
+            "stored_before": self.stored_before,
+            "stored_after": self.stored_after,
+        }
 
 
 def gone_besides(before: int | None, after: int | None, explained: int) -> int:

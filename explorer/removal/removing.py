@@ -303,17 +303,7 @@ def _write_checks(writer: ReceiptWriter, outcome: Outcome) -> None:
 def _numbers(outcome: Outcome) -> dict[str, Any]:
     """For the last line of the receipt."""
     return {
-        "planned": outcome.planned,
-        "removed": outcome.removed,
-        "already_gone": outcome.already_gone,
-        "failed": outcome.failed,
-        "not_tried": outcome.not_tried,
-        "unanswered": outcome.unanswered,
-        "stopped": outcome.stopped,
-        "erased_scopes": outcome.erased_scopes,
-        "receipts": outcome.receipts,
-        "stored_before": outcome.stored_before,
-        "stored_after": outcome.stored_after,
+        **outcome.facts(),
         "waited_s": outcome.waited_s,
         "is_clean": outcome.is_clean,
     }

@@ -28,9 +28,9 @@ from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 from explorer.ui.selected import plan_selected
+from explorer.ui.transfers import BAD_LINES_SHOWN
 
 _NAME_CHARS = 40
-_BAD_LINES_SHOWN = 200
 
 
 class Removals:
@@ -153,7 +153,7 @@ class Removals:
                         continues = None
                     bad += [
                         tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600))
-                        for one in done.bad[: _BAD_LINES_SHOWN - len(bad)]
+                        for one in done.bad[: BAD_LINES_SHOWN - len(bad)]
                     ]
                     part = done.bytes_done / done.bytes_total if done.bytes_total else None
                     self.window.job_list.step(job, text.counted(done.read, "item"), part)

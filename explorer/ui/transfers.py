@@ -35,7 +35,7 @@ from explorer.ui.job_list import Job, Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
 
-_BAD_LINES_SHOWN = 200
+BAD_LINES_SHOWN = 200
 _NAME_CHARS = 40
 _JSON_LINES = "JSON Lines (*.jsonl *.ndjson)"
 
@@ -140,7 +140,7 @@ class Transfers:
         try:
             async with contextlib.aclosing(import_jsonl(engine, path)) as steps:
                 async for done in steps:
-                    bad += done.bad[: _BAD_LINES_SHOWN - len(bad)]
+                    bad += done.bad[: BAD_LINES_SHOWN - len(bad)]
                     part = done.bytes_done / done.bytes_total if done.bytes_total else None
                     read = text.share(done.bytes_done, done.bytes_total) if done.bytes_total else text.number(done.read)
                     jobs.step(job, read, part)

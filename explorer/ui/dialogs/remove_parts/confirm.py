@@ -173,7 +173,6 @@ class ConfirmEdit(QLineEdit):
 class ConfirmPart(QWidget):
     """What has to be said before the plan runs, in the order of reading, over the foot."""
 
-    changed = Signal()
     cancelled = Signal()
     pressed = Signal()
 
@@ -352,7 +351,6 @@ class ConfirmPart(QWidget):
 
     def _on_said(self) -> None:
         self._show()
-        self.changed.emit()
 
     def _on_confirm_edit_text_changed(self) -> None:
         self.wrong_label.clear()
