@@ -10,10 +10,17 @@ from explorer.contract import ItemId, Namespace
 from explorer.i18n import tr, tr_n
 from explorer.removal.moving import MoveOutcome, MovePreview, Way
 from explorer.removal.plan import Plan, Target
-from explorer.ui.dialogs.remove_parts.words import NAME_CHARS, Line, Section, short, what
+from explorer.ui.dialogs.plan_parts.words import (
+    LINES_MOST,
+    NAME_CHARS,
+    Line,
+    Section,
+    no_longer_stored,
+    short,
+    what,
+)
 
 _SHORT_NAME_CHARS = 60
-_LINES_MOST = 5
 _REASONS_MOST = 20
 
 ShowIds = Callable[[str, list[ItemId]], Callable[[], None]]
@@ -97,15 +104,8 @@ def _goes(
             n=text.number(equal),
         )
         yield Line("warning", said, "caution")
-    if preview.found.gone:
-        gone = len(preview.found.gone)
-        said = tr_n(
-            "{n} of those chosen is no longer stored.",
-            "{n} of those chosen are no longer stored.",
-            gone,
-            n=text.number(gone),
-        )
-        yield Line("info", said)
+    if (gone := no_longer_stored(preview.found)) is not None:
+        yield gone
     if way.to is not None and n:
         yield Line("info", tr("At another node an item has another id. The receipt has both."))
     if not preview.can_check:
@@ -156,7 +156,7 @@ def _stays(
         )
         yield Line("lock", said)
     boxes = [sandbox for sandbox in plan.sandboxes if sandbox.node not in taken]
-    for sandbox in boxes[:_LINES_MOST]:
+    for sandbox in boxes[:LINES_MOST]:
         said = tr_n(
             "The sandbox {node} with {n} item.",
             "The sandbox {node} with {n} items.",
@@ -165,8 +165,8 @@ def _stays(
             n=text.number(sandbox.items),
         )
         yield Line("lock", said, offer=tr("Take it along"), act=take(sandbox.node))
-    if len(boxes) > _LINES_MOST:
-        yield Line("lock", text.and_more(len(boxes) - _LINES_MOST))
+    if len(boxes) > LINES_MOST:
+        yield Line("lock", text.and_more(len(boxes) - LINES_MOST))
     if plan.target.above:
         names = text.listed(map(short, plan.target.above))
         yield Line("lock", tr("What is read from above: {nodes}.", nodes=names))

@@ -6,7 +6,6 @@ Forget and erase have each their own sentences: the two words are never put into
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 from explorer import text
@@ -16,35 +15,12 @@ from explorer.i18n import tr, tr_n
 from explorer.removal import words as shared
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
-from explorer.removal.preview import Moved, Preview, Source
+from explorer.removal.preview import Moved, Preview
 from explorer.ui import news
 from explorer.ui.conditions import conditions
+from explorer.ui.dialogs.plan_parts.words import LINES_MOST, Line, Section, no_longer_stored, short
 
-NAME_CHARS = 1_200  # of a node: the longest there can be
-_SHORT_NAME_CHARS = 36
 _NAMED_MOST = 4
-_LINES_MOST = 5
-
-
-@dataclass(frozen=True)
-class Line:
-    """One sentence of a plan, and what it offers to do about it. `is_stored`: it stands for itself, in the fixed font.
-
-    `token` is the colour of its icon.
-    """
-
-    icon: str
-    said: str
-    token: str = "text2"
-    is_stored: bool = False
-    offer: str = ""
-    act: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    lines: list[Line]
 
 
 def title(target: Target, action: Action) -> str:
@@ -52,23 +28,6 @@ def title(target: Target, action: Action) -> str:
     if len(target.ids) == 1:
         return tr("Forget this item")
     return shared.title(Plan(target, action, ()))
-
-
-def what(target: Target) -> str:
-    """What was to go, without what was to become of it: for the head of a receipt."""
-    if target.ids:
-        n = len(target.ids)
-        return tr_n("{n} chosen item", "{n} chosen items", n, n=text.number(n))
-    if target.is_whole_tree:
-        return tr("the whole tree")
-    if target.node is None:
-        return tr("all that match")
-    name = text.inline(str(target.node), NAME_CHARS)
-    return tr("{node} and everything below it", node=name) if reads_below(target) else tr("{node} itself", node=name)
-
-
-def reads_below(target: Target) -> bool:
-    return target.filter is not None and target.filter.reach is not None and target.filter.reach.descendants
 
 
 def press(action: Action, n: int) -> str:
@@ -85,10 +44,6 @@ def why_not_erase(engine: MemoryEngine, target: Target) -> str:
     if type(engine).erase is MemoryEngine.erase:
         return tr("This engine does not erase")
     return ""
-
-
-def can_export(engine: MemoryEngine) -> bool:
-    return type(engine).export is not MemoryEngine.export
 
 
 def recounted(action: Action) -> str:
@@ -148,18 +103,14 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         )
         yield Line("info", paths)
     if plan.takes_sandboxes:
-        for sandbox in plan.sandboxes[:_LINES_MOST]:
+        for sandbox in plan.sandboxes[:LINES_MOST]:
             yield Line("service", shared.sandbox_goes(sandbox, short(sandbox.node)), "danger")
-        if len(plan.sandboxes) > _LINES_MOST:
-            yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
+        if len(plan.sandboxes) > LINES_MOST:
+            yield Line("service", text.and_more(len(plan.sandboxes) - LINES_MOST), "danger")
     if plan.takes_unlisted:
         yield Line("warning", shared.unlisted_sandboxes(plan.action, takes_sandboxes=True), "caution")
-    if preview.gone:
-        n = len(preview.gone)
-        said = tr_n(
-            "{n} of those chosen is no longer stored.", "{n} of those chosen are no longer stored.", n, n=text.number(n)
-        )
-        yield Line("info", said)
+    if (gone := no_longer_stored(preview)) is not None:
+        yield gone
     if len(target.ids) != 1:
         yield Line("info", shared.the_other(plan.action))
 
@@ -180,11 +131,11 @@ def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[
         yield Line("lock", tr("Everything else, at these nodes too."))
         return
     if not plan.takes_sandboxes:
-        for sandbox in plan.sandboxes[:_LINES_MOST]:
+        for sandbox in plan.sandboxes[:LINES_MOST]:
             said = shared.sandbox_stays(sandbox, short(sandbox.node))
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
-        if len(plan.sandboxes) > _LINES_MOST:
-            rest = len(plan.sandboxes) - _LINES_MOST
+        if len(plan.sandboxes) > LINES_MOST:
+            rest = len(plan.sandboxes) - LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
     if target.above:
         names = text.listed(map(short, target.above))
@@ -210,25 +161,6 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
     named = [short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
-
-
-def short(node: Namespace) -> str:
-    """A node inside a sentence: a label breaks no word, so that a long name is cut in its middle."""
-    name = str(node)
-    half = _SHORT_NAME_CHARS // 2
-    return name if len(name) <= _SHORT_NAME_CHARS else f"{name[:half]}…{name[-half:]}"
-
-
-def node_label(node: Namespace, at: Namespace | None) -> str:
-    """A node as it is named among those below `at`."""
-    if at is None or at.is_root or node == at or not node.is_within(at):
-        return str(node)
-    return "/".join(map(str, node.segments[at.depth :]))
-
-
-def source_label(source: Source) -> str:
-    kind, id = source
-    return text.word(kind) if id is None else f"{text.word(kind)}: {text.shown(id)}"
 
 
 # The receipt
