@@ -11,16 +11,16 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError, Unavailable
+from explorer.contract import GetRequest, Hit, InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, stopped_by_hand
+from explorer.removal.forgetting import Forgetting
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.plan import Action, Plan, make_plan
 from explorer.removal.preview import Preview, count, moved, stored
 from explorer.removal.receipts import ReceiptWriter
@@ -106,6 +106,9 @@ class Removal:
         async with contextlib.aclosing(self._counted_again()) as counting:
             async for now in counting:
                 yield Step(Phase.COUNTING, now.total, before.total)
+        if self._control.is_paused:  # by now, since an erase is no longer to be held up
+            yield Step(Phase.COUNTING, now.total, before.total, tr("paused"))
+            await self._control.resumed()
         self._show(now)
         difference = moved(before, now)
         if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
@@ -158,7 +161,7 @@ class Removal:
                 yield now
 
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
-        patience = Patience(self._control, self._sleep, self._clock)
+        patience = Patience(self._control, self._sleep, self._clock, writer.note)
         if self.keeps_texts:
             async with contextlib.aclosing(self._keep_texts(preview, outcome, writer, patience)) as steps:
                 async for step in steps:
@@ -206,28 +209,22 @@ class Removal:
         def step(waiting: str) -> Step:
             return Step(Phase.REMOVING, 0, outcome.planned, waiting, outcome)
 
+        hits: list[Hit] = []
         for req in by_reach(preview, preview.ids):
-            hits = None
-            while hits is None:
-                yield step(tr("writing down what the items say"))
-                if self._control.is_paused:
-                    yield step(tr("paused"))
-                    await self._control.resumed()
-                if self._control.is_stopped:
-                    outcome.stopped = stopped_by_hand()
-                    return
-                asked_at = patience.clock()
-                try:
-                    hits = await self.engine.get(req)
-                except Unavailable as error:
-                    delay = patience.delay_s(error, asked_at)
-                    if delay is None:
-                        raise
-                    writer.note("waited", seconds=delay, why=error.text)
-                    async with contextlib.aclosing(patience.wait(delay)) as waiting:
-                        async for _ in waiting:
-                            yield step(error.text)
-            patience.progressed()
+
+            async def read(req: GetRequest = req) -> None:
+                nonlocal hits
+                hits = await self.engine.get(req)
+
+            yield step(tr("writing down what the items say"))
+            try:
+                for asking in (patience.go_on(), patience.ask(read)):
+                    async with contextlib.aclosing(asking) as waiting:
+                        async for why in waiting:
+                            yield step(why)
+            except Halted as halted:
+                outcome.stopped = str(halted)
+                return
             for hit in hits:
                 writer.note("text", id=hit.id, text=hit.text)
 
@@ -241,7 +238,7 @@ class Removal:
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
     ) -> Forgetting | Erasing:
         if self.plan.action is Action.FORGET:
-            return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
+            return Forgetting(self.engine, list(preview.ids), outcome, writer, patience)
         request = self.plan.target.erasing()
         return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 

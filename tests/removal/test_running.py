@@ -673,6 +673,26 @@ async def test_it_pauses_between_batches_and_goes_on(journal: Journal, until: Un
     ]
 
 
+async def test_an_erase_that_was_paused_while_it_was_counted_once_more_is_not_asked_for(
+    journal: Journal, until: Until
+) -> None:
+    engine = await acme(3)
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    seen: list[Step] = []
+
+    def pause(step: Step) -> None:
+        seen.append(step)
+        if step.phase is Phase.COUNTING:
+            removal.pause()
+
+    running = asyncio.create_task(done(removal, pause))
+    await until(lambda: seen and seen[-1].waiting == "paused")
+    assert seen[-1].phase is Phase.COUNTING, "there it can be resumed"
+    assert (engine.requests("erase"), journal.entries()) == ([], [])
+    removal.resume()
+    assert (await running).is_clean
+
+
 @pytest.mark.parametrize("paused", [False, True])
 async def test_a_stop_leaves_the_rest_and_asks_for_what_went(paused: bool, journal: Journal, until: Until) -> None:
     engine = await acme(350)
