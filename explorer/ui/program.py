@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
 from explorer import text
 from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
@@ -34,6 +34,7 @@ from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
+from explorer.ui.files import choose_memory
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -371,12 +372,9 @@ class Program:
         self.jobs.start("open", self._choose_file(), lambda _: None)
 
     async def _choose_file(self) -> None:
-        dialog = QFileDialog(self.window, tr("Open a memory file"), str(Path.home()))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
-        if not await ask(dialog) or not dialog.selectedFiles():
+        path = await choose_memory(self.window, tr("Open a memory file"))
+        if path is None:
             return
-        path = Path(dialog.selectedFiles()[0])
         saved = next((s for s in self._saved if s.settings.path is not None and Path(s.settings.path) == path), None)
         if saved is None:
             saved = SavedConnection(

@@ -15,16 +15,12 @@ from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Target
 from explorer.removal.restoring import Restored, restore
-from explorer.ui import news
 from explorer.ui.dialogs.remove import RemoveDialog
 from explorer.ui.dialogs.remove_parts import words
-from explorer.ui.job_list import State
+from explorer.ui.import_job import NAME_CHARS, ImportJob
 from explorer.ui.main_window import MainWindow
 from explorer.ui.planned import Planned, sentences
 from explorer.ui.selected import plan_selected
-from explorer.ui.transfers import BAD_LINES_SHOWN
-
-_NAME_CHARS = 40
 
 
 class Removals(Planned[RemoveDialog]):
@@ -80,42 +76,19 @@ class Removals(Planned[RemoveDialog]):
         self, lane: str, engine: MemoryEngine, path: Path, items: int | None, continues: Path | None
     ) -> None:
         """Store an export back, as a job, and say what of it was there already."""
-        name = text.isolate(text.shown(path.name, _NAME_CHARS))
-        job = self.window.job_list.begin(tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane))
+        name = text.isolate(text.shown(path.name, NAME_CHARS))
+        title, cancel = tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane)
+        job = ImportJob(self.window, engine, title, cancel, _restored)
         done = Restored()
-        bad: list[str] = []
-        try:
+        with job.running():
             restoring = restore(engine, path, self.journal, self.window.connection_name, items)
             async with contextlib.aclosing(restoring) as steps:
                 async for done in steps:
                     if continues is not None and done.receipt is not None:
                         await asyncio.to_thread(self.journal.settle, continues, done.receipt)
                         continues = None
-                    bad += [
-                        tr("line {n}: {reason}", n=one.number, reason=text.shown(one.reason, 600))
-                        for one in done.bad[: BAD_LINES_SHOWN - len(bad)]
-                    ]
-                    part = done.bytes_done / done.bytes_total if done.bytes_total else None
-                    self.window.job_list.step(job, text.counted(done.read, "item"), part)
-        except BaseException as error:  # cancelled too
-            is_failure = isinstance(error, Exception)
-            said = news.sentence(error) if is_failure else tr("Cancelled.")
-            state = State.FAILED if is_failure else State.CANCELLED
-            self.window.job_list.end(job, state, " ".join((said, _restored(done))))
-            raise
-        finally:
-            if done.new and self.window.engine is engine:
-                self.window.refresh()
-        if done.refused > len(bad):
-            bad.append(text.and_more(done.refused - len(bad)))
-        said = _restored(done)
-        if done.stopped is not None:
-            said = " ".join((text.sentence(done.stopped), said))
-        self.window.job_list.end(job, State.DONE if done.is_clean else State.FAILED, said, "\n".join(bad))
-        if done.is_clean:
-            self.window.error_banner.show_note(said, icon="check-ring")
-        else:
-            self.window.show_error(said, "\n".join(bad))
+                    job.step(done.progress)
+        job.end(text.sentence(done.stopped or ""), has_failed=not done.is_clean)
 
     def _on_dialog_run_ended(
         self, dialog: RemoveDialog, engine: MemoryEngine, outcome: Outcome | None, planned: list[ItemId], why: str
@@ -135,12 +108,5 @@ class Removals(Planned[RemoveDialog]):
             self._say_outcome(said, is_clean=outcome.is_clean)
 
 
-def _restored(done: Restored) -> str:
-    """What came back, and what had never gone."""
-    said = [
-        tr_n("{n} item restored", "{n} items restored", done.new, n=text.number(done.new)),
-        tr("{n} held already", n=text.number(done.replayed)),
-    ]
-    if done.refused:
-        said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
-    return text.full_stop(text.listed(said))
+def _restored(n: int) -> str:
+    return tr_n("{n} item restored", "{n} items restored", n, n=text.number(n))

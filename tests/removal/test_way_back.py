@@ -63,6 +63,11 @@ async def exported(removal: Removal, path: Path, *, overwrite: bool = False) -> 
     return removal.way_back
 
 
+def counts(back: Restored) -> tuple[int, int, int]:
+    """New, held already, refused."""
+    return back.progress.stored, back.progress.replayed, back.progress.refused
+
+
 async def restored(engine: MemoryEngine, path: Path, journal: Journal) -> Restored:
     async with contextlib.aclosing(restore(engine, path, journal, "Notes")) as steps:
         async for step in steps:
@@ -95,10 +100,10 @@ async def test_the_whole_tree_goes_and_comes_back(tmp_path: Path, journal: Journ
         assert read.way_back is not None
         assert (read.way_back.path, read.way_back.items) == (path, len(TREE))
         back = await restored(engine, path, journal)
-        assert (back.new, back.replayed, back.refused, back.is_clean) == (len(TREE), 0, 0, True)
+        assert (counts(back), back.is_clean) == ((len(TREE), 0, 0), True)
         assert await everything(engine) == before
         again = await restored(engine, path, journal)
-        assert (again.new, again.replayed) == (0, len(TREE))
+        assert counts(again) == (0, len(TREE), 0)
     finally:
         await engine.aclose()
 
@@ -273,7 +278,7 @@ async def test_a_restore_says_what_was_refused(tmp_path: Path, journal: Journal)
     lines = [dump_item(learning("held", "agent:a")), "{", dump_item(learning("new", "agent:a")), '{"type":"x"}']
     path.write_text("\n".join(lines) + "\n")
     back = await restored(engine, path, journal)
-    assert (back.read, back.new, back.replayed, back.refused, back.is_clean) == (4, 1, 1, 2, False)
+    assert (back.progress.read, counts(back), back.is_clean) == (4, (1, 1, 2), False)
     assert back.receipt is not None
     read = Receipt.read(back.receipt)
     assert (read.action, read.new, read.replayed, read.refused, read.is_clean) == ("restore", 1, 1, 2, False)
@@ -298,7 +303,7 @@ async def test_a_restore_that_is_cut_short_says_how_far_it_came(tmp_path: Path, 
     path = tmp_path / "in.jsonl"
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     back = await restored(engine, path, journal)
-    assert (back.new, back.stopped, back.is_clean) == (100, "the connection is gone", False)
+    assert (back.progress.stored, back.stopped, back.is_clean) == (100, "the connection is gone", False)
     assert back.receipt is not None
     read = Receipt.read(back.receipt)
     assert (read.is_finished, read.new, read.stopped) == (True, 100, "the connection is gone")
@@ -310,7 +315,7 @@ async def test_a_restore_that_is_left_ends_its_receipt(tmp_path: Path, journal: 
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     async with contextlib.aclosing(restore(engine, path, journal, "Notes")) as steps:
         async for step in steps:
-            assert step.new == len(engine) == 100
+            assert step.progress.stored == len(engine) == 100
             break
     (entry,) = journal.entries()
     assert (entry.is_finished, entry.is_clean) == (True, False)
@@ -323,7 +328,7 @@ async def test_an_error_that_no_engine_should_raise_ends_a_restore(tmp_path: Pat
     path = tmp_path / "in.jsonl"
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     back = await restored(engine, path, journal)
-    assert (back.new, back.stopped) == (100, "an error that was not expected: ConnectionResetError")
+    assert (back.progress.stored, back.stopped) == (100, "an error that was not expected: ConnectionResetError")
     (entry,) = journal.entries()
     assert (entry.is_finished, entry.stopped) == (True, back.stopped)
 
@@ -384,7 +389,7 @@ async def test_a_file_that_was_cut_off_since_is_not_restored_whole(
     whole = kept.path.read_bytes().splitlines(keepends=True)
     kept.path.write_bytes(b"".join(whole[:lines]))
     steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
-    assert (steps[-1].new, steps[-1].is_clean) == (lines, False)
+    assert (steps[-1].progress.stored, steps[-1].is_clean) == (lines, False)
     assert "cut off" in (steps[-1].stopped or "")
     assert steps[-1].receipt is not None
     read = Receipt.read(steps[-1].receipt)

@@ -34,11 +34,12 @@ from explorer.ui.banner import UNLIMITED
 from explorer.ui.dialogs.plan_parts.dialog import SHOWN_EVERY_S, SIZE, Memory, PlanDialog, counted_when
 from explorer.ui.dialogs.plan_parts.one_line import OneLine
 from explorer.ui.dialogs.plan_parts.words import can_export, what
-from explorer.ui.dialogs.receipt_page import choose_target, print_page, show_printed
+from explorer.ui.dialogs.receipt_page import print_page, show_printed
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.dialogs.remove_parts.confirm import ConfirmPart
 from explorer.ui.dialogs.remove_parts.one_item import OneItem
 from explorer.ui.dialogs.remove_parts.receipt import ReceiptView, subtitle
+from explorer.ui.files import JSON_LINES, PDF, choose_target
 from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -251,7 +252,7 @@ class RemoveDialog(PlanDialog):
     async def _export(self, removal: Removal) -> None:
         preview = removal.preview
         assert preview is not None
-        kinds, memory = "JSON Lines (*.jsonl *.ndjson)", self._memory.path
+        kinds, memory = JSON_LINES, self._memory.path
         path = await choose_target(self, tr("Export first"), _export_name(removal), kinds, memory)
         if path is None:
             return
@@ -371,7 +372,7 @@ class RemoveDialog(PlanDialog):
     async def _print(self, receipt: Path) -> None:
         name = f"{receipt.stem}.pdf"
         title, memory = tr("Print the receipt to a PDF file"), self._memory.path
-        path = await choose_target(self, title, name, "PDF (*.pdf)", memory)
+        path = await choose_target(self, title, name, PDF, memory)
         if path is not None:
             read = await asyncio.to_thread(Receipt.read, receipt)
             await print_page(await asyncio.to_thread(page, read, self._memory.zone), path)
