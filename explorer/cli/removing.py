@@ -285,16 +285,7 @@ def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
 
 
 def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
-    done = "erased" if action is Action.ERASE else "forgotten"
-    yield f"{outcome.removed:,} of {plural(outcome.planned, 'item')} {done}"
-    for n, what in (
-        (outcome.already_gone, "gone already"),
-        (len(outcome.failed), "failed"),
-        (len(outcome.not_tried), "not tried"),
-        (len(outcome.unanswered), "asked for, without an answer"),
-    ):
-        if n:
-            yield f"  {n:,} {what}"
+    yield _plain(words.outcome_title(outcome, action))
     if outcome.stopped:
         yield f"  stopped: {outcome.stopped}"
     if outcome.gone_besides:

@@ -17,6 +17,7 @@ from explorer.i18n import mark, mark_n, tr, tr_n
 from explorer.removal.outcome import Asked, gone_besides
 from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import not_covered
+from explorer.removal.words import done
 from explorer.removal.words import gone_besides as gone_besides_words
 from explorer.text import (
     and_more,
@@ -98,18 +99,11 @@ def action_word(action: str) -> str:
 
 def heading(receipt: Receipt) -> str:
     """`3 895 of 3 895 items erased`."""
-    total = receipt.planned
-    done = {"n": number(receipt.removed), "total": number(total)}
-    copied = {"n": number(receipt.copied), "total": number(total)}
     match receipt.action:
-        case "forget":
-            return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", total, **done)
-        case "erase":
-            return tr_n("{n} of {total} item erased", "{n} of {total} items erased", total, **done)
-        case "move":
-            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **done)
+        case "forget" | "erase" | "move":
+            return done(receipt.action, receipt.removed, receipt.planned)
         case "copy":
-            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **copied)
+            return done(receipt.action, receipt.copied, receipt.planned)
         case "restore":
             return tr_n("{n} item restored", "{n} items restored", receipt.new, n=number(receipt.new))
         case "":

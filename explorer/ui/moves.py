@@ -24,6 +24,7 @@ from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
 from explorer.removal.receipts import Entry, ids_left
+from explorer.removal.words import move_title
 from explorer.ui.ask import ask
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.move import MoveDialog, Opened
@@ -172,7 +173,7 @@ class Moves(Planned[MoveDialog]):
             self._end_left(engine, is_midway=is_midway, nothing=tr("Nothing was moved or copied."), why=why)
             self.window.journal.refresh()
             return
-        said = sentences(words.outcome_title(outcome), words.doubt(outcome))
+        said = sentences(move_title(outcome), words.doubt(outcome))
         self._end_job(said, is_clean=outcome.is_clean)
         self.window.journal.refresh()
         if self.window.engine is engine:

@@ -15,8 +15,8 @@ from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Target
 from explorer.removal.restoring import Restored, restore
+from explorer.removal.words import doubt, outcome_title
 from explorer.ui.dialogs.remove import RemoveDialog
-from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.import_job import NAME_CHARS, ImportJob
 from explorer.ui.main_window import MainWindow
 from explorer.ui.planned import Planned, sentences
@@ -96,7 +96,7 @@ class Removals(Planned[RemoveDialog]):
         if outcome is None:
             self._end_left(engine, is_midway=bool(planned), nothing=tr("Nothing was removed."), why=why)
             return
-        said = sentences(words.outcome_title(outcome, dialog.action), words.doubt(outcome))
+        said = sentences(outcome_title(outcome, dialog.action), doubt(outcome))
         self._end_job(said, is_clean=outcome.is_clean)
         if dialog.continues is not None and outcome.receipt is not None:
             settle = asyncio.to_thread(self.journal.settle, dialog.continues, outcome.receipt)

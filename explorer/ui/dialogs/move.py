@@ -24,6 +24,7 @@ from explorer.i18n import mark, tr
 from explorer.removal.moving import Interrupted, Move, MoveOutcome, MovePreview, MoveStep, Way, is_one_file
 from explorer.removal.outcome import Phase, Step
 from explorer.removal.plan import Action, Plan, Target, make_plan
+from explorer.removal.words import move_title
 from explorer.ui import news
 from explorer.ui.dialogs.move_parts import words
 from explorer.ui.dialogs.move_parts.form import FLATTEN, HERE, MoveForm, Place
@@ -345,7 +346,7 @@ class MoveDialog(PlanDialog):
         self.again_button.setVisible(bool(outcome.kept or outcome.not_tried or outcome.unanswered))
         self.list_button.setVisible(self._place.key == HERE and move.way.to is not None and bool(outcome.done))
         self._show_result(
-            words.outcome_title(outcome),
+            move_title(outcome),
             is_clean=outcome.is_clean,
             doubt=doubt,
             size=_RESULT_SIZE,

@@ -29,6 +29,7 @@ from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
 from explorer.removal.way_back import Export
+from explorer.removal.words import doubt, outcome_title
 from explorer.ui import news
 from explorer.ui.banner import UNLIMITED
 from explorer.ui.dialogs.plan_parts.dialog import SHOWN_EVERY_S, SIZE, Memory, PlanDialog, counted_when
@@ -344,9 +345,9 @@ class RemoveDialog(PlanDialog):
         remains = dict.fromkeys([*map(text.sentence, outcome.remains), *self._remaining()])
         self.receipt.show_outcome(outcome, self._action, way_back, list(remains))
         self._show_result(
-            words.outcome_title(outcome, self._action),
+            outcome_title(outcome, self._action),
             is_clean=outcome.is_clean,
-            doubt=words.doubt(outcome),
+            doubt=doubt(outcome),
             size=_RECEIPT_SIZE,
             done=self.receipt.done_button,
         )

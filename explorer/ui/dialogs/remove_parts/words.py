@@ -13,7 +13,6 @@ from explorer.contract import MemoryEngine, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
 from explorer.removal import words as shared
-from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Moved, Preview
 from explorer.ui import news
@@ -126,24 +125,15 @@ def _how_much(plan: Plan, preview: Preview) -> str:
 
 
 def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
-    target = plan.target
-    if target.ids:
-        yield Line("lock", tr("Everything else, at these nodes too."))
-        return
-    if not plan.takes_sandboxes:
+    if not plan.takes_sandboxes and not plan.target.ids:
         for sandbox in plan.sandboxes[:LINES_MOST]:
             said = shared.sandbox_stays(sandbox, short(sandbox.node))
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
         if len(plan.sandboxes) > LINES_MOST:
             rest = len(plan.sandboxes) - LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
-    if target.above:
-        names = text.listed(map(short, target.above))
-        yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
-    if beside and not target.above:
-        yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
-    if target.filter is not None and not target.is_nodes_and_kinds:
-        yield Line("lock", tr("Everything that does not meet each of the conditions."))
+    for said in shared.what_stays(plan, beside, short):
+        yield Line("lock", said)
 
 
 def beside(target: Target, nodes: Sequence[Namespace]) -> str:
@@ -161,69 +151,3 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
     named = [short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
-
-
-# The receipt
-
-
-def outcome_title(outcome: Outcome, action: Action) -> str:
-    """What a fresh read says: `3 895 of 3 895 items erased`, `6 of 10 removed, 4 failed`."""
-    n, of = text.number(outcome.removed), text.number(outcome.planned)
-    if not outcome.left and not outcome.already_gone:
-        if action is Action.ERASE:
-            return tr_n("{n} of {total} item erased", "{n} of {total} items erased", outcome.planned, n=n, total=of)
-        return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", outcome.planned, n=n, total=of)
-    said = [tr("{n} of {total} removed", n=n, total=of)]
-    for count, told in (
-        (
-            len(outcome.failed),
-            tr_n("{n} failed", "{n} failed", len(outcome.failed), n=text.number(len(outcome.failed))),
-        ),
-        (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
-        (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
-        (outcome.already_gone, tr("{n} already gone", n=text.number(outcome.already_gone))),
-    ):
-        if count:
-            said.append(told)
-    return text.listed(said)
-
-
-def doubt(outcome: Outcome) -> str:
-    """The one line over the questions where not all is well; else empty."""
-    said = []
-    if outcome.stopped is not None:
-        said.append(text.sentence(outcome.stopped))
-    if outcome.left:
-        n = len(outcome.left)
-        said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=text.number(n)))
-    if outcome.gone_besides:
-        said.append(shared.gone_besides(outcome.gone_besides))
-    found = [check for check in outcome.checks if check.found]
-    quoted = [check for check in outcome.checks if check.quoted and not check.found]
-    unasked = [check for check in outcome.checks if check.error is not None]
-    if found:
-        n = len(found)
-        said.append(
-            tr_n(
-                "{n} question still finds what was to go.",
-                "{n} questions still find what was to go.",
-                n,
-                n=text.number(n),
-            )
-        )
-    elif quoted and not outcome.left:
-        n = len(quoted)
-        said.append(
-            tr_n(
-                "Gone from every list. {n} question is still answered from elsewhere.",
-                "Gone from every list. {n} questions are still answered from elsewhere.",
-                n,
-                n=text.number(n),
-            )
-        )
-    if unasked:
-        n = len(unasked)
-        said.append(tr_n("{n} question could not be asked.", "{n} questions could not be asked.", n, n=text.number(n)))
-    if not outcome.checks:
-        said.append(tr("Nothing was asked again."))
-    return " ".join(said)
