@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import platformdirs
 
@@ -29,9 +29,6 @@ from explorer.removal.page import write_page
 from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
-
-if TYPE_CHECKING:
-    from explorer.removal.removing import Removal
 
 log = logging.getLogger(__name__)
 
@@ -77,41 +74,14 @@ class Journal:
         self.folder = default_folder() if folder is None else folder
         self._read: dict[Path, tuple[tuple[int, int], Entry]] = {}  # finished ones, which change no more
 
-    def begin(self, removal: Removal, action: str) -> ReceiptWriter:
-        """Begin the receipt of a removal whose preview is whole, with all that is planned, kept on the disk.
-
-        Raises FileError where it cannot be written, with nothing left of it: then nothing may be removed.
-        """
-        preview, plan, kept = removal.preview, removal.plan, removal.way_back
-        if preview is None:
-            raise ValueError("a receipt of what was never counted")
-        facts: dict[str, Any] = {
-            "target": plan.target,
-            "kinds": preview.kinds,
-            "nodes": preview.nodes,
-            "sources": preview.sources,
-            "gone": len(preview.gone),
-            "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
-            "takes_sandboxes": plan.takes_sandboxes,
-            "knows_sandboxes": plan.knows_sandboxes,
-            "stored_before": preview.stored,
-            "stored_is_least": preview.stored_is_least,
-            "counted_at": preview.counted_at,
-            "keeps_texts": removal.keeps_texts,
-        }
-        if kept is not None:
-            facts["way_back"] = {
-                "path": kept.path,
-                "items": kept.items,
-                "size_bytes": kept.size_bytes,
-                "incomplete": len(kept.incomplete),
-            }
-        return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
-
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:
-        """Begin the receipt of anything else: a move, a copy, a restore; `ids` is what is planned. Raises FileError."""
+        """Begin the receipt of a removal, a move, a copy or a restore, with all that is planned, kept on the disk.
+
+        `ids` are what is planned. Raises FileError where it cannot be written, with nothing left of it: then nothing
+        may be done.
+        """
         planned = list(ids)
         about = engine.descriptor()
         if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from explorer.removal.way_back import Export, WayBack, export_first
 from explorer.transfer import FileError
 
 log = logging.getLogger(__name__)
+
+_MAX_SANDBOXES = 500  # on the first line of a receipt, which stays short
 
 
 class Removal:
@@ -117,7 +120,8 @@ class Removal:
         outcome = Outcome(
             planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
         )
-        with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
+        begin = partial(self._journal.start, self.plan.action.value, self.engine, self.connection, now.ids)
+        with await begun(lambda: begin(**self.facts())) as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
@@ -152,6 +156,32 @@ class Removal:
         While it is asked for again: ask no more, which is told as not known.
         """
         self._control.stop()
+
+    def facts(self) -> dict[str, Any]:
+        """For the first line of the receipt, of what was counted to its end."""
+        preview, plan, kept = self._whole_preview(), self.plan, self.way_back
+        facts: dict[str, Any] = {
+            "target": plan.target,
+            "kinds": preview.kinds,
+            "nodes": preview.nodes,
+            "sources": preview.sources,
+            "gone": len(preview.gone),
+            "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_SANDBOXES]],
+            "takes_sandboxes": plan.takes_sandboxes,
+            "knows_sandboxes": plan.knows_sandboxes,
+            "stored_before": preview.stored,
+            "stored_is_least": preview.stored_is_least,
+            "counted_at": preview.counted_at,
+            "keeps_texts": self.keeps_texts,
+        }
+        if kept is not None:
+            facts["way_back"] = {
+                "path": kept.path,
+                "items": kept.items,
+                "size_bytes": kept.size_bytes,
+                "incomplete": len(kept.incomplete),
+            }
+        return facts
 
     async def _counted_again(self) -> AsyncGenerator[Preview, None]:
         if self.plan.takes_sandboxes:  # there may be others by now

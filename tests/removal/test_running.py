@@ -825,7 +825,7 @@ async def test_cancelled_while_the_receipt_is_begun_nothing_is_left_of_it(
 ) -> None:
     engine = await acme(10)
     removal = await counted(engine, TEAM, Action.FORGET, journal)
-    begin = Journal.begin
+    start = Journal.begin
     begun, may_go_on = threading.Event(), threading.Event()
 
     def slowly(self: Journal, removal: Removal, action: str) -> ReceiptWriter:
