@@ -22,6 +22,7 @@ from explorer.removal.plan import Action, Plan, Target, make_plan
 from explorer.removal.preview import Preview
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
+from explorer.removal.way_back import Lost
 from explorer.text import NARROW, NO_BREAK, word
 from explorer.transfer import FileError
 
@@ -127,6 +128,8 @@ async def _run(
         told["way_back"] = await _export(removal, Path(args.export), console)
     try:
         last = await _carry_out(removal, answers, console)
+    except Lost as error:
+        return _refused(error.text, told, console)
     except FileError:  # the receipt's
         raise
     except TinyMemoryError as error:  # raised only where nothing was removed

@@ -33,6 +33,11 @@ def place_of(engine: MemoryEngine) -> str:
     return place if is_endpoint(place) else os.path.normcase(os.path.realpath(place))
 
 
+def has_no_file(settings: EngineSettings) -> bool:
+    """Whether a file or folder is named that is not there: an engine may make an empty one. Touches the disk."""
+    return settings.path is not None and not os.path.exists(settings.path)
+
+
 def is_endpoint(place: str) -> bool:
     """Whether it is the address of a server, which may hold the memories of many accounts; else it is a file."""
     return place.startswith(("https://", "http://"))

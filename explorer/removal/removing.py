@@ -26,7 +26,7 @@ from explorer.removal.plan import Action, Plan, make_plan
 from explorer.removal.preview import Preview, count, moved, stored
 from explorer.removal.receipts import ReceiptWriter
 from explorer.removal.remaining import told
-from explorer.removal.way_back import Export, WayBack, export_first
+from explorer.removal.way_back import Export, Lost, WayBack, export_first
 from explorer.transfer import FileError
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,8 @@ class Removal:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.
 
         Raises InvalidRequest, with nothing removed, for answers that do not confirm it or where nothing would go;
-        engine errors, and FileError for the receipt, only where nothing was removed: later ones are in the outcome.
+        Lost where the way back is gone or changed; engine errors, and FileError for the receipt, only where nothing was
+        removed: later ones are in the outcome.
         Not a context manager: hold it with `contextlib.aclosing`; leaving it early stops it, with a receipt that is
         true so far.
         """
@@ -117,6 +118,12 @@ class Removal:
         if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
+        if self.way_back is not None:
+            try:
+                await asyncio.to_thread(self.way_back.look_again)
+            except Lost:
+                self.way_back = self._exported = None
+                raise
         outcome = Outcome(
             planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
         )

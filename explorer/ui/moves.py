@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from explorer import text
-from explorer.contract import MemoryEngine, TinyMemoryError, Unavailable
+from explorer.contract import ConfigError, MemoryEngine, TinyMemoryError, Unavailable
 from explorer.engines import (
     ConnectionStore,
     EngineCredential,
@@ -19,6 +19,7 @@ from explorer.engines import (
     find_credential,
     list_engines,
 )
+from explorer.engines.place import has_no_file
 from explorer.i18n import tr
 from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
@@ -144,6 +145,9 @@ class Moves(Planned[MoveDialog]):
         return await self._built(saved, credential)
 
     async def _built(self, saved: SavedConnection, credential: EngineCredential) -> Opened:
+        if saved.last_opened is not None and await asyncio.to_thread(has_no_file, saved.settings):
+            path = saved.settings.path
+            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
         engine = build_engine(saved.engine, saved.settings, credential)
         self._opened.append(engine)
         health = await engine.health()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -641,6 +641,32 @@ async def test_an_export_first_is_read_back_and_restored(qtbot: QtBot, tmp_path:
         assert await it.stored() == 6
         dialog.receipt.file_button.click()
         assert it.opened_urls[-1].toLocalFile() == str(tmp_path / "receipts")
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("x")], ids=["gone", "changed"])
+async def test_an_export_that_is_gone_or_changed_when_it_is_pressed_stops_it(
+    change: Callable[[Path], object], qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        path, row = tmp_path / "back.jsonl", dialog.confirm.way_back
+        row.export_button.click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        change(path)
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "back.jsonl" in dialog.banner.sentence
+        assert dialog.banner.sentence.endswith("export again. Nothing was erased.")
+        assert (await it.stored(), list((tmp_path / "receipts").glob("*"))) == (6, [])
+        assert not row.export_button.isHidden()
+        path.unlink(missing_ok=True)
+        dialog.banner.findChild(QPushButton, "bannerActionButton").click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        await it.done()
+        assert await it.stored() == 3
 
 
 @pytest.mark.limit_s(30)

@@ -208,6 +208,8 @@ class ConnectDialog(QDialog):
         self.setWindowTitle(tr("Connections"))
         resize_to_design(self, 840, 504)
         self.chosen_name = ""
+        self.chosen_is_new = False
+        """Whether it names a file that was not open before, and may have to be made."""
         self.jobs = Jobs(self)
         self._store = store
         self._keys = keys
@@ -518,6 +520,8 @@ class ConnectDialog(QDialog):
     async def _save(self) -> str:
         saved = self.connection()
         replacing = self._edited.name if self._edited is not None else None
+        before = self._edited.settings.path if self._edited is not None and self._edited.last_opened else None
+        self.chosen_is_new = saved.settings.path != before
         # Refusals come before anything is written.
         build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
         await build.aclose()

@@ -28,7 +28,7 @@ from explorer.removal.preview import Moved, Preview
 from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
-from explorer.removal.way_back import Export
+from explorer.removal.way_back import Export, Lost
 from explorer.removal.words import doubt, outcome_title
 from explorer.ui import news
 from explorer.ui.banner import UNLIMITED
@@ -407,12 +407,17 @@ class RemoveDialog(PlanDialog):
             return
         self.run_ended.emit(None, [], said)
         self.confirm.clear()
+        nothing = tr("Nothing was erased.") if self._action is Action.ERASE else tr("Nothing was forgotten.")
+        if isinstance(error, Lost):
+            self.confirm.way_back.offer(can_export(self._memory.engine))
+            again = tr("Export again…")
+            self.banner.show_note(" ".join((said, nothing)), again, self._on_export_wanted, icon="warning")
+            return
         if self._action is Action.ERASE and isinstance(error, Unsupported):
             self.banner.show_note(
-                " ".join((said, tr("Nothing was erased."))), tr("Forget instead…"), self._forget_instead, icon="warning"
+                " ".join((said, nothing)), tr("Forget instead…"), self._forget_instead, icon="warning"
             )
             return
-        nothing = tr("Nothing was erased.") if self._action is Action.ERASE else tr("Nothing was forgotten.")
         self.banner.show_error(" ".join((said, nothing)), details)
 
     def _count_is_needed(self) -> None:
