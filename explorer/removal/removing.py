@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.contract import GetRequest, Hit, InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.engines.queries import drop_queries
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
@@ -229,6 +230,7 @@ class Removal:
                 raise
             finally:
                 _reconcile(outcome, checking.there)
+                drop_queries(self.engine)  # which were the texts of what went
             _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
             after, is_least = await stored(self.engine)

@@ -10,10 +10,13 @@ from explorer.i18n import mark, tr, tr_n
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Sandbox
 from explorer.removal.preview import Preview
-from explorer.text import counted, listed, number, sentence
+from explorer.text import counted, inline, listed, number, sentence
 
 if TYPE_CHECKING:
+    from explorer.removal.journal import Done
     from explorer.removal.moving import MoveOutcome
+
+_PLACE_CHARS = 1_000
 
 _KINDS = {
     ItemKind.DOCUMENT: mark("documents"),
@@ -118,6 +121,11 @@ def what_stays(plan: Plan, beside: str | None = None, name: Callable[[Namespace]
     if target.filter is not None and not target.is_nodes_and_kinds:
         said.append(tr("Everything that does not meet each of the conditions."))
     return said
+
+
+def memory_of(done: Done) -> str:
+    """The memory that a receipt is about: the name it was open by, and where it is, which tells it from its likes."""
+    return listed((inline(done.connection), inline(done.place, _PLACE_CHARS) if done.place != done.connection else ""))
 
 
 def done(action: str, n: int, total: int) -> str:

@@ -25,7 +25,7 @@ from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
 from explorer.removal.receipts import Entry, ids_left
-from explorer.removal.words import move_title
+from explorer.removal.words import memory_of, move_title
 from explorer.ui.ask import ask
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.move import MoveDialog, Opened
@@ -92,7 +92,7 @@ class Moves(Planned[MoveDialog]):
         elif found is _Left.UNKNOWN:
             window.show_error(tr("Its receipt does not say enough to go on from it. Plan it anew."))
         elif not is_done_in(found, engine, window.connection_name):
-            name = text.inline(found.connection)
+            name = memory_of(found)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
         else:
             self.plan(found.target, (path, found))

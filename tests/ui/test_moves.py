@@ -378,6 +378,19 @@ async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp
     assert len(await held(tmp_path / "a.db")) == 4
 
 
+async def test_a_memory_that_is_gone_is_not_made_anew_to_move_there(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.store.touch("Archive")
+        (tmp_path / "archive.db").unlink()
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        dialog.form.place_box.setCurrentIndex(dialog.form.place_box.findText("Archive, SQLite file"))
+        await until(lambda: "archive.db is not there any more" in dialog.banner.sentence)
+        assert not (tmp_path / "archive.db").exists()
+        assert not dialog.move_button.isEnabled()
+        dialog.close()
+
+
 async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         (tmp_path / "broken.db").write_bytes(b"no database, whatever its name says" * 100)
