@@ -23,7 +23,7 @@ from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.connections import APP_NAME
 from explorer.engines.os_errors import why
-from explorer.engines.place import is_endpoint, place_of
+from explorer.engines.place import account_of, is_endpoint, place_of
 from explorer.i18n import tr
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
@@ -52,19 +52,23 @@ class Done(Protocol):
     def connection(self) -> str: ...
     @property
     def place(self) -> str: ...
+    @property
+    def account(self) -> str: ...
 
 
 def is_done_in(done: Done, engine: MemoryEngine, connection: str) -> bool:
     """Whether it was done in the memory of `engine`, which is open by the name `connection`.
 
     A file is known by where it is, whatever it is called. At one endpoint there may be the memories of many accounts,
-    whose keys are nowhere written: there, as where the place is not known, the name has to be the same too.
+    whose keys are nowhere written: there, as where the place is not known, the name that the connection had first has
+    to be the same too.
     """
     if done.engine_id != engine.descriptor().id:
         return False
-    if done.place and (place := place_of(engine)):
-        return done.place == place and (not is_endpoint(place) or done.connection == connection)
-    return done.connection == connection
+    place = place_of(engine)
+    if done.place and place and (done.place != place or not is_endpoint(place)):
+        return done.place == place
+    return (done.account or done.connection) == (account_of(engine) or connection)
 
 
 class Journal:
@@ -108,6 +112,7 @@ class Journal:
                     "consolidation": about.consolidation,
                     "is_file": about.needs_path,
                     "place": place_of(engine),
+                    "account": account_of(engine),
                 },
                 planned=len(planned),
                 **facts,

@@ -716,6 +716,7 @@ class Interrupted:
     connection: str
     engine_id: str
     place: str
+    account: str
     to_connection: str
 
 
@@ -741,6 +742,7 @@ def read_interrupted(path: Path) -> Interrupted | None:
         receipt.connection,
         receipt.engine_id,
         receipt.place,
+        receipt.account,
         str(facts.get("to_connection") or ""),
     )
 

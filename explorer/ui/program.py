@@ -25,7 +25,7 @@ from explorer.engines import (
     list_engines,
     read_only_view,
 )
-from explorer.engines.place import has_no_file
+from explorer.engines.place import has_no_file, keep_account
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
 from explorer.removal.journal import is_done_in
@@ -429,7 +429,12 @@ class Program:
         self.window.views.move(before, after)
         self._saved = [one.model_copy(update={"name": new}) if one.name == old else one for one in self._saved]
         if self._opened is not None and self._opened.key == before:
-            self._opened = replace(self._opened, key=after, name=new)
+            settings = self._opened.settings
+            if settings.path is None and settings.account is None:
+                settings = settings.model_copy(update={"account": old})
+                if self.window.engine is not None:
+                    keep_account(self.window.engine, old)
+            self._opened = replace(self._opened, key=after, name=new, settings=settings)
             self.window.show_name(new)
             self.moves.key = new
         self._show_choices()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from explorer.contract import ForgetTarget, InvalidRequest, ItemId, MemoryEngine, Namespace, StoreItem, StoreReceipt
-from explorer.engines import EngineSettings, build_engine, read_only_view
+from explorer.engines import ConnectionStore, EngineSettings, SavedConnection, build_engine, read_only_view
 from explorer.engines.place import keep_place
 from explorer.removal import journal as journal_module
 from explorer.removal.journal import Journal, default_folder, is_done_in
@@ -142,6 +142,31 @@ async def test_an_endpoint_is_known_by_its_address_and_its_name(journal: Journal
     assert is_done_in(done, read_only_view(at("https://memory.example.com/v1")), "mine")
     assert not is_done_in(done, at("https://memory.example.com/v1"), "of another account")
     assert not is_done_in(done, at("https://other.example.com/v1"), "mine")
+
+
+async def test_an_endpoint_is_known_by_the_first_name_of_its_connection(journal: Journal, tmp_path: Path) -> None:
+    def at(saved: SavedConnection | None) -> FakeEngine:
+        assert saved is not None
+        engine = FakeEngine()
+        keep_place(engine, saved.settings, None)
+        return engine
+
+    store, endpoint = ConnectionStore(tmp_path / "connections.json"), "https://memory.example.com/v1"
+    store.add(SavedConnection(name="mine", engine="fake", settings=EngineSettings(endpoint=endpoint)))
+    first = begun(journal, at(store.get("mine")), "mine")
+    for before, after in (("mine", "ours"), ("ours", "theirs")):
+        saved = store.get(before)
+        assert saved is not None
+        store.save(saved.model_copy(update={"name": after}), replacing=before)
+    renamed = at(store.get("theirs"))
+    later = begun(journal, renamed, "theirs")
+    assert is_done_in(first, read_only_view(renamed), "theirs")
+    assert is_done_in(later, renamed, "theirs")
+
+    store.add(SavedConnection(name="mine", engine="fake", settings=EngineSettings(endpoint=endpoint)))
+    other = at(store.get("mine"))
+    assert not is_done_in(first, other, "mine"), "of another account, perhaps"
+    assert is_done_in(begun(journal, other, "mine"), other, "mine")
 
 
 async def test_what_has_no_place_is_known_by_its_name(journal: Journal, tmp_path: Path) -> None:

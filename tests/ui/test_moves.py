@@ -359,7 +359,8 @@ async def test_a_move_interrupted_in_a_file_of_the_same_name_is_of_another_memor
         program.window.journal.continue_wanted.emit(path)
         await until(lambda: bool(program.window.error_banner.sentence))
         said = program.window.error_banner.sentence
-        assert said == "It was interrupted in a.db: open that memory, then go on."
+        place = tmp_path / "other" / "a.db"
+        assert said == f"It was interrupted in a.db, {place}: open that memory, then go on."
         assert program.moves.dialog is None
     await other.aclose()
 

@@ -161,7 +161,9 @@ async def test_a_file_of_the_same_name_elsewhere_is_another_memory(qtbot: QtBot,
         it.window.show_engine(two, it.window.connection_name, is_read_only=False)
         it.window.journal.continue_wanted.emit(path)
         await until(lambda: bool(it.window.error_banner.sentence))
-        assert it.window.error_banner.sentence == "That was done in another memory. Open it first: helpdesk.db"
+        place = tmp_path / "one" / "memory.db"
+        said = f"That was done in another memory. Open it first: helpdesk.db, {place}"
+        assert it.window.error_banner.sentence == said
         assert it.removals.dialog is None
 
         it.window.show_engine(one, "by another name", is_read_only=False)
