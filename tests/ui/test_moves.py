@@ -392,6 +392,21 @@ async def test_a_memory_that_is_gone_is_not_made_anew_to_move_there(qtbot: QtBot
         dialog.close()
 
 
+async def test_the_same_file_under_another_name_is_no_place_to_move_to(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        (tmp_path / "again.db").hardlink_to(tmp_path / "a.db")
+        again = EngineSettings(path=str(tmp_path / "again.db"))
+        program.store.add(SavedConnection(name="Again", engine="sqlite", settings=again))
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        dialog.form.place_box.setCurrentIndex(dialog.form.place_box.findText("Again, SQLite file"))
+        await until(lambda: "are one file under two names" in dialog.banner.sentence)
+        assert not dialog.move_button.isEnabled()
+        dialog.close()
+
+
 async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         (tmp_path / "broken.db").write_bytes(b"no database, whatever its name says" * 100)
