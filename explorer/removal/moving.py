@@ -50,6 +50,7 @@ from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.plan import Plan, Target
 from explorer.removal.preview import PAGE, Preview, named
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
+from explorer.removal.turns import Turns
 from explorer.text import number
 from explorer.transfer import FileError, by_sandbox, export_pages
 
@@ -296,7 +297,9 @@ class Move:
 
     async def _add(self, found: MovePreview, items: list[Exported]) -> None:
         new: dict[ItemId, tuple[ItemId, StoreItem]] = {}
+        turns = Turns()
         for each in items:
+            await turns.pass_on()
             node = each.item.meta.namespace
             if each.id in found.nodes:
                 continue
