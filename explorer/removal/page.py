@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from explorer.conditions import conditions
 from explorer.contract import FetchMode, ItemKind, MetaFilter, Reach
 from explorer.i18n import mark, mark_n, tr, tr_n
 from explorer.removal.outcome import Asked, gone_besides
@@ -234,7 +235,7 @@ def parts(receipt: Receipt, zone: tzinfo) -> list[Part]:
 
 def _about(receipt: Receipt, zone: tzinfo) -> Iterable[tuple[str, str]]:
     yield tr("Done"), action_word(receipt.action)
-    yield from _target(receipt)
+    yield from _target(receipt, zone)
     yield tr("Connection"), inline(receipt.connection)
     yield tr("Engine"), inline(receipt.engine_label or receipt.engine_id)
     if receipt.begun_at is not None:
@@ -252,7 +253,7 @@ def _moment(at: datetime, zone: tzinfo) -> str:
     return local if zone is UTC else f"{local} ({universal})"
 
 
-def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
+def _target(receipt: Receipt, zone: tzinfo) -> Iterable[tuple[str, str]]:
     if isinstance(name := receipt.facts.get("to_connection"), str):
         yield tr("To the memory"), inline(name, _LONG)
     if isinstance(to := receipt.facts.get("to"), str):
@@ -272,19 +273,17 @@ def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
     elif target.is_whole_tree:
         yield tr("What"), tr("the whole tree, sandboxes included")
     else:
-        yield from _filter(target.filter)
+        yield from _filter(target.filter, zone)
     if receipt.kinds:
         kinds = (named(word(kind), number(n)) for kind, n in receipt.kinds.items() if kind in list(ItemKind))
         yield tr("Kinds"), listed(kinds)
 
 
-def _filter(filter: MetaFilter) -> Iterable[tuple[str, str]]:
+def _filter(filter: MetaFilter, zone: tzinfo) -> Iterable[tuple[str, str]]:
     if filter.reach is not None:
         yield tr("Where"), _reach(filter.reach)
-    for name, value in filter.model_dump(mode="json", by_alias=True).items():
-        if name != "reach":
-            values = value if isinstance(value, list) else [value]
-            yield name, listed(inline(str(one), _LONG) for one in values)
+    for one in conditions(filter.model_copy(update={"reach": None}), zone):
+        yield one.words[:1].upper() + one.words[1:], inline(one.value, _LONG)
 
 
 def _reach(reach: Reach) -> str:

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from explorer.conditions import QUERY, Condition, without
 from explorer.contract import (
     EngineFailure,
     EngineHealth,
@@ -51,7 +52,6 @@ from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
-from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.engine_words import engine_label
 from explorer.ui.item_copies import MAX_DRAGGED, Copies

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from explorer.contract import FetchMode, ItemId, MetaFilter, Namespace, Reach, Unavailable
+from explorer.contract import FetchMode, ItemId, MetaFilter, Namespace, Reach, Timestamp, Unavailable
 from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, Way
 from explorer.removal.outcome import Asked, Check
@@ -134,6 +134,22 @@ async def test_nothing_stored_becomes_markup(journal: Journal, tmp_path: Path) -
     assert body.count("evil.test") >= 8  # it is all there, as text
     assert "\u202e" not in plain(Receipt.read(writer.path), UTC)
     assert "⟦RLO⟧" in body
+
+
+async def test_a_filter_is_told_in_the_words_of_the_window(journal: Journal) -> None:
+    filter = MetaFilter(
+        folder="/src", thread_id="t", tags_any=["a", "b"], observed_before=Timestamp.parse("2026-02-01T00:00:00Z")
+    )
+    engine = await filled([learning("x", "agent:a", folder="/src", tags=["a"])])
+    with begin(journal, await ready(engine, journal, Target.of_filter(filter)), "forget") as writer:
+        writer.close(removed=0)
+    rows = dict(row for part in parts(Receipt.read(writer.path), UTC) for row in part.rows if len(row) == 2)
+    assert {name: rows[name] for name in ("Folder under", "Thread is", "Tag is")} == {
+        "Folder under": "/src",
+        "Thread is": "t",
+        "Tag is": "a or b",
+    }
+    assert not rows.keys() & set(MetaFilter.model_fields)
 
 
 async def test_one_that_runs_and_one_that_was_interrupted(journal: Journal) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import tzinfo
 
 from explorer import text
+from explorer.conditions import conditions
 from explorer.contract import MemoryEngine, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
@@ -16,7 +17,6 @@ from explorer.removal import words as shared
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Moved, Preview
 from explorer.ui import news
-from explorer.ui.conditions import conditions
 from explorer.ui.dialogs.plan_parts.words import LINES_MOST, Line, Section, no_longer_stored, short
 
 _NAMED_MOST = 4
