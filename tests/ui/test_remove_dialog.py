@@ -539,6 +539,27 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert await it.texts() == {"other"}
 
 
+async def test_rows_chosen_by_hand_are_what_goes_though_they_are_all(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*(learning(f"l {i}", tags=["a"]) for i in range(3)), learning("other")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        window = it.window
+        window.go_to_filter(MetaFilter(tags_any=["a"]))
+        await until(lambda: window.is_idle)
+        window.items.view.selectAll()  # the rows there are, as by dragging over them
+        assert window.items.selected_label.text() == "3 selected, all that match"
+        await it.engine.store(learning("came later", tags=["a"]))
+        window.refresh()
+        await until(lambda: window.is_idle)
+        assert window.items.selected_label.text() == "3 selected"
+        window.items.forget_button.click()
+        dialog = await it.counted()
+        assert (dialog.target.filter, len(dialog.target.ids)) == (None, 3)
+        await it.done()
+        assert await it.texts() == {"other", "came later"}
+
+
 async def test_all_that_is_listed_is_not_the_whole_tree(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
         it.window.items.select_all()
