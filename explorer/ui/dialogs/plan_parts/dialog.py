@@ -119,6 +119,7 @@ class PlanDialog(QDialog):
         self._side_px = side_px
         self._design_size = (0, 0)
         self._shown_s = 0.0
+        self._has_ended = False  # whether the last count did, before its end
         self.jobs = Jobs(self)
 
         self._mark = icons.IconLabel("arrow-right", "accent")
@@ -250,6 +251,7 @@ class PlanDialog(QDialog):
         raise NotImplementedError
 
     def _begin_count(self) -> None:
+        self._has_ended = False
         self.count_button.setText(tr("Cancel counting"))
         self.count_button.show()
         self.busy_line.set_busy(True)
@@ -267,6 +269,7 @@ class PlanDialog(QDialog):
 
     def _end_count(self, said: str) -> None:
         """It did not come to its end: what was counted so far is no number to go by."""
+        self._has_ended = True
         self.busy_line.set_busy(False)
         self._say_aside(said)
         self.count_button.setText(tr("Count again"))
@@ -274,10 +277,10 @@ class PlanDialog(QDialog):
         self.numbers.setEnabled(False)
 
     def _on_count_button_clicked(self) -> None:
-        if self.jobs.is_running("count"):
-            self.jobs.stop("count")
-        else:
+        if self._has_ended:  # as the button says, also in the moment before its lane is free
             self._count()
+        else:
+            self.jobs.stop("count")
 
     def _on_numbers_list_wanted(self) -> None:
         if self._target.filter is not None:
