@@ -84,7 +84,7 @@ class LeftOut:
     text: str
     """How its text, or what was cited of it, begins: one line, as stored."""
     is_cited_elsewhere: bool
-    """Whether the document names it all the same, for another section."""
+    """Whether the refs of the document name it all the same."""
 
     @property
     def reason(self) -> str:
