@@ -153,7 +153,9 @@ def test_help_and_version_are_fine(run: Run) -> None:
         assert "Exit status: 0" in ran.out
 
 
-@pytest.mark.parametrize("command", [["list"], ["facets"], ["namespaces"], ["get", "a"], ["export", "out.jsonl"], ["context"]])
+@pytest.mark.parametrize(
+    "command", [["list"], ["facets"], ["namespaces"], ["get", "a"], ["export", "out.jsonl"], ["context"]]
+)
 def test_reading_makes_no_database(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:

@@ -245,6 +245,19 @@ async def test_an_engine_that_fails_at_everything_gives_an_empty_document(caplog
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 5
 
 
+async def test_whether_anything_was_answered() -> None:
+    engine = Told({"Q": said("words")}, [[]])
+    spec = ContextSpec(briefs=[Brief(heading="H", question="Q")])
+    assert (await gather(engine, spec)).failure is None
+    engine.fail("recall", EngineFailure("broken"))
+    assert (await gather(engine, spec)).failure is None
+    assert (await gather(engine, spec.model_copy(update={"learnings_limit": 0}))).failure == "broken"
+    engine.fail("list", EngineFailure("worn out"))
+    assert (await gather(engine, spec)).failure == "broken"
+    assert (await gather(engine, ContextSpec(briefs=[]))).failure == "worn out"
+    assert (await gather(engine, ContextSpec(briefs=[], learnings_limit=0))).failure is None
+
+
 async def test_an_engine_with_nothing_stored_gives_an_empty_document(tmp_path: Path) -> None:
     engine = build_engine("sqlite", file_settings(tmp_path / "m.db"), None)
     try:
