@@ -245,4 +245,4 @@ def _why_not(offered: Offer, cut: _Cut, brief: OfferedBrief, id: ItemId) -> Why 
 
 
 def _start(text: str) -> str:
-    return collapsed(text[: 2 * _SNIPPET])[:_SNIPPET]
+    return collapsed(trimmed(text)[: 2 * _SNIPPET])[:_SNIPPET]

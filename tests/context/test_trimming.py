@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.context import Gathered, InvalidSpec, LeftOut, State, Why, estimate, trim
+from explorer.context import Brief, ContextSpec, Gathered, InvalidSpec, LeftOut, State, Why, estimate, trim
+from explorer.context.gathering import Answered
 from tests.context import literal
 from tests.context.literal import Answer, Line
 from tests.context.made import AT, citation, gathered
@@ -132,11 +133,9 @@ def test_sections_tell_their_share() -> None:
 def test_what_is_cut_off_is_told_item_by_item() -> None:
     said = {id: f"{id} says something of some length here" for id in "abcd"}
     body = "From 4 stored items: " + " | ".join(said.values())
-    found = gathered([Answer("One", body, list("abcd"))])
-    brief = found.briefs[0].__class__(
-        found.briefs[0].brief, body, tuple(citation(id, text) for id, text in said.items())
-    )
-    found = Gathered(found.spec, found.engine, (brief,))
+    brief = Brief(heading="One", question="?")
+    answer = Answered(brief, body, tuple(citation(id, text) for id, text in said.items()))
+    found = Gathered(ContextSpec(briefs=[brief]), "reference", (answer,))
     whole = trim(found, 1_000, generated_at=AT).doc.tokens
     trimmed = trim(found, whole - 17, generated_at=AT)
     assert trimmed.sections[0].state is State.SHORTENED
@@ -152,7 +151,7 @@ def test_budget_of_zero_is_refused() -> None:
 
 
 def test_many_lines_take_no_longer_than_one() -> None:
-    """No timed assertion: with each dropped line composed again this would take minutes."""
+    """With each dropped line composed again this would take minutes, and the test's limit ends it."""
     dice = random.Random(1)
     all_lines = [Line(f"{number:040}", "words of a learning " * dice.randrange(1, 12)) for number in range(5_000)]
     found = gathered([Answer("One", "a" * 400_000, ["1"])], all_lines)
