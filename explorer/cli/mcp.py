@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from explorer.cli.options import Memory, node, opened
 from explorer.cli.output import Console
-from explorer.contract import ListRequest, Namespace, Reach, Unavailable
+from explorer.contract import ConfigError, ListRequest, Namespace, Reach, Unavailable
 from explorer.tools import MemoryTools, ToolScope
 
 HELP = "serve the memory to an agent (Model Context Protocol)"
@@ -66,6 +66,8 @@ def _port(text: str) -> int:
 
 
 async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console: Console) -> int:
+    if args.http is None and (sys.stdin is None or sys.stdout is None):
+        raise ConfigError("the protocol needs standard input and standard output, and one of them is closed")
     try:
         import explorer.mcp.http
         import explorer.mcp.server

@@ -21,8 +21,6 @@ from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from explorer.contract import ConfigError
-
 _CHUNK = 1 << 16
 _LINES_AHEAD = 64
 """Lines read before they are wanted; the client waits beyond that."""
@@ -61,11 +59,13 @@ async def serve_stdio(server: Server[Any], stop: asyncio.Event) -> None:
 @contextlib.contextmanager
 def _streams() -> Iterator[tuple[int, int]]:
     """Descriptors of standard input and output; meanwhile whatever prints to the output goes to standard error."""
+    sink = os.dup(1)
     try:
-        sink = os.dup(1)
-    except OSError as error:
-        raise ConfigError("there is no standard output to speak the protocol on") from error
-    os.dup2(2, 1)
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
     try:
         yield 0, sink
     finally:

@@ -9,6 +9,7 @@ import json
 import signal
 import socket
 import sqlite3
+import sys
 from pathlib import Path
 
 import httpx
@@ -36,6 +37,7 @@ from tests.tools.serving import (
     HELLO,
     PLACE,
     PROGRAM,
+    ROOT,
     answer,
     call,
     client,
@@ -277,6 +279,14 @@ def test_what_is_wrong_with_the_file_is_told_in_a_sentence(home, db, tmp_path):
     assert b"Traceback" not in other.stderr
 
 
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_closed_stream_is_told_before_a_file_is_made(db, monkeypatch, capsys, name):
+    monkeypatch.setattr(sys, name, None)  # what Python puts there where it was closed
+    assert main(["mcp", "--db", str(db), "--place", PLACE]) == 1
+    assert "the protocol needs standard input and standard output" in capsys.readouterr().err
+    assert not db.exists()
+
+
 def test_without_the_sdk_it_says_how_to_install_it(home, db):
     without = f"import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; {PROGRAM}"
     done = run(home, "--db", db, "--place", PLACE, program=without)
@@ -392,3 +402,8 @@ def test_the_configuration_starts_this_server(tmp_path):
     server = json.loads(written)["mcpServers"]["memory"]
     assert server["command"] == "tinymemory"
     assert server["args"] == ["mcp", "--db", str(tmp_path / "m.db"), "--place", PLACE, "--read-only"]
+
+
+def test_the_readme_shows_that_configuration():
+    shown = client_config("/path/to/notes.db", Namespace.parse("team:acme/agent:writer"))
+    assert f"```json\n{shown}\n```" in (ROOT / "README.md").read_text("utf-8")
