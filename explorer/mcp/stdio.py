@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -21,9 +22,14 @@ from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from explorer.contract.wire import is_unicode
+
 _CHUNK = 1 << 16
 _LINES_AHEAD = 64
 """Lines read before they are wanted; the client waits beyond that."""
+
+_MAX_ID = 2**53
+"""Numbers beyond are no ids that every client reads."""
 
 Incoming = SessionMessage | Exception
 
@@ -110,12 +116,26 @@ async def _receive(
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
-                problem = types.ErrorData(code=types.PARSE_ERROR, message="the line is not a message of the protocol")
-                await to_client.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
+                await to_client.send(SessionMessage(_refusal(line)))
                 continue
             asked.note(message)
             await to_server.send(SessionMessage(message))
         await asked.answered()
+
+
+def _refusal(line: bytes) -> types.JSONRPCError:
+    """The answer to a line that is no message; it names the request where one can be told, which waits for it."""
+    try:
+        read = json.loads(line)
+    except (ValueError, RecursionError):
+        read = None
+    id = read.get("id") if isinstance(read, dict) else None
+    is_told = (isinstance(id, str) and is_unicode(id)) or (type(id) is int and abs(id) < _MAX_ID)
+    problem = types.ErrorData(
+        code=types.INVALID_REQUEST if is_told else types.PARSE_ERROR,
+        message="the line is not a message of the protocol",
+    )
+    return types.JSONRPCError(jsonrpc="2.0", id=id if is_told else None, error=problem)
 
 
 async def _send(from_server: MemoryObjectReceiveStream[SessionMessage], out: _Out, asked: _Asked) -> None:

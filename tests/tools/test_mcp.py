@@ -218,17 +218,25 @@ async def test_a_client_that_reads_no_more_ends_it(home, db):
     assert "Traceback" not in told
 
 
-BAD_LINES = [b"{", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', b'{"id": 1}']
+BAD_LINES: list[tuple[bytes, object]] = [
+    (b"{", None),
+    (b"\xff\xfe", None),
+    (b"[" * 100_000, None),
+    (b'{"id": true}', None),
+    (b'{"id": "\\ud800"}', None),
+    (b'{"id": 1}', 1),
+    (b'{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "\\ud800"}}', "a"),
+]
 
 
 async def test_neither_a_bad_line_nor_a_cancelled_call_holds_up_what_comes_after(home, db):
     async with started(home, "--db", db, "--place", PLACE) as wire:
         wire.send(*HELLO)
         await wire.receive()
-        for bad in BAD_LINES:
+        for bad, id in BAD_LINES:
             wire.send_raw(bad + b"\n")
             said = await wire.receive()
-            assert (said["id"], said["error"]["code"]) == (None, -32700)
+            assert (said["id"], said["error"]["code"]) == (id, -32700 if id is None else -32600)
         wire.send_raw(b"\n  \n")
 
         with contextlib.closing(sqlite3.connect(db, isolation_level=None)) as other:
