@@ -83,7 +83,7 @@ class _Asked:
     """The requests that are not answered yet."""
 
     def __init__(self) -> None:
-        self._ids: set[types.RequestId] = set()
+        self._ids: set[str] = set()  # as text: a client may name request 1 as "1" when it cancels it
         self._none = asyncio.Event()
         self._none.set()
 
@@ -91,11 +91,11 @@ class _Asked:
         """Look at a message of either side."""
         match message:
             case types.JSONRPCRequest():
-                self._ids.add(message.id)
+                self._ids.add(str(message.id))
             case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
-                self._ids.discard(id)
-            case types.JSONRPCResponse() | types.JSONRPCError() if message.id is not None:
-                self._ids.discard(message.id)
+                self._ids.discard(str(id))
+            case types.JSONRPCResponse() | types.JSONRPCError():
+                self._ids.discard(str(message.id))
         if self._ids:
             self._none.clear()
         else:
@@ -158,14 +158,15 @@ class _Lines:
 
     def _run(self) -> None:
         # By os.read: a thread inside a buffered stream would hold its lock, and Python could not end.
-        begun = b""
+        begun: list[bytes] = []
         with contextlib.suppress(RuntimeError):  # the loop is closed
             while chunk := self._chunk():
-                *whole, begun = (begun + chunk).split(b"\n")
-                for line in whole:
-                    self._put(line)
-            if begun:
-                self._put(begun)
+                *ends, rest = chunk.split(b"\n")
+                for end in ends:
+                    self._put(b"".join([*begun, end]))
+                    begun = []
+                begun.append(rest)
+            self._put(b"".join(begun))
             self._loop.call_soon_threadsafe(self._read.put_nowait, None)
 
     def _chunk(self) -> bytes:

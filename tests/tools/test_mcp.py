@@ -238,21 +238,24 @@ async def test_neither_a_bad_line_nor_a_cancelled_call_holds_up_what_comes_after
             said = await wire.receive()
             assert (said["id"], said["error"]["code"]) == (id, -32700 if id is None else -32600)
         wire.send_raw(b"\n  \n")
+        for nothing in ([1], None, "unknown"):
+            wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": nothing}})
 
         with contextlib.closing(sqlite3.connect(db, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             wire.send(call(1, "store", {"learning": {"text": "waits"}}))
-            wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "1"}})
             wire.send(call(2, "list", {}))
             assert (await wire.receive())["id"] == 2, "and the first is not answered"
             other.execute("ROLLBACK")
-        wire.send(call(3, "store", {"learning": {"text": "stored"}}))
+        # Far longer than what is read at once.
+        wire.send(call(3, "store", {"document": {"title": "x" * 300_000, "text": "stored"}}))
         assert (await wire.receive())["id"] == 3
         assert wire.process.stdin is not None
         wire.process.stdin.close()
         status, out, _ = await wire.ended()
     assert (status, out) == (0, b"")
-    assert "stored" in await texts(db)
+    assert f"# {'x' * 300_000}\n\nstored" in await texts(db)
 
 
 # --- what is refused at the start
