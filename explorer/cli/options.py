@@ -39,6 +39,7 @@ from explorer.engines import (
     find_credential,
 )
 from explorer.engines.config import DEFAULT_ENGINE
+from explorer.engines.place import has_no_file
 
 DB_VARIABLE = "TINYMEMORY_DB"
 
@@ -217,6 +218,8 @@ def memory_of(args: argparse.Namespace, console: Console) -> tuple[str, EngineSe
     if connection is None:
         names = ", ".join(known.name for known in connections) or "none"
         raise ConfigError(f"there is no saved connection named {args.connection}; saved are: {names}")
+    if connection.last_opened is not None and has_no_file(connection.settings):  # an empty one would look all forgotten
+        raise ConfigError(f"{connection.settings.path} is not there any more; it was moved, renamed or removed")
     found = find_credential(connection, KeyStore())
     credential = found.credential
     if found.ask_because is not None:

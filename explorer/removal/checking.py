@@ -25,7 +25,6 @@ from explorer.contract import (
     Reach,
     RecallRequest,
     TinyMemoryError,
-    Unavailable,
     Unsupported,
     is_blank,
 )
@@ -35,10 +34,10 @@ from explorer.contract.query import MAX_BUCKETS, MAX_SCAN
 from explorer.i18n import tr
 from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Asked, Check, Outcome, Phase, Step
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.plan import Plan
 from explorer.removal.preview import Preview, listed
-from explorer.transfer import by_sandbox
+from explorer.transfer import FileError, by_sandbox
 
 _FETCHED = 20
 _RECALLS = 5
@@ -140,36 +139,30 @@ class Checking:
 
     async def _patiently(self, line: _Line, ask: Ask) -> AsyncGenerator[str, None]:
         """Ask one question, unless one of its line failed; tell why nothing happens while the engine is busy."""
-        while line.error is None and line.is_offered:
-            if self._control.is_stopped:
-                line.error = _not_asked()
-                return
-            asked_at = self._patience.clock()
-            try:
-                await ask()
-            except Unavailable as error:
-                delay = self._patience.delay_s(error, asked_at)
-                if delay is None:
-                    line.error = error.text
-                    return
-                async with contextlib.aclosing(self._patience.wait(delay)) as waiting:
-                    async for _ in waiting:
-                        yield error.text
-                continue
-            except Unsupported as error:
-                # What is not offered cannot answer; but what the engine declares, or did once, it has to.
-                if line.asked is Asked.RECALL and not line.answered:
-                    line.is_offered = False
-                else:
-                    line.error = error.text
-            except TinyMemoryError as error:
-                line.error = error.text
-            except Exception as error:
-                log.exception("asking again failed")
-                line.error = unexpected(error)
-            else:
-                self._patience.progressed()
+        if line.error is not None or not line.is_offered:
             return
+        if self._control.is_stopped:
+            line.error = _not_asked()
+            return
+        try:
+            async with contextlib.aclosing(self._patience.ask(ask)) as waiting:
+                async for why in waiting:
+                    yield why
+        except FileError:  # the receipt's
+            raise
+        except Halted:
+            line.error = _not_asked()
+        except Unsupported as error:
+            # What is not offered cannot answer; but what the engine declares, or did once, it has to.
+            if line.asked is Asked.RECALL and not line.answered:
+                line.is_offered = False
+            else:
+                line.error = error.text
+        except TinyMemoryError as error:
+            line.error = error.text
+        except Exception as error:
+            log.exception("asking again failed")
+            line.error = unexpected(error)
 
     def _lines(self) -> list[_Line]:
         lines = [_Line(asked) for asked in (Asked.LIST, Asked.GET, Asked.EXPLORE)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from explorer.conditions import QUERY, Condition
 from explorer.contract import (
     EngineHealth,
     ExplorePage,
@@ -19,7 +20,6 @@ from explorer.contract import (
 from explorer.contract.query import MAX_SCAN
 from explorer.i18n import mark, tr, tr_n
 from explorer.text import at_least, number, sentence
-from explorer.ui.conditions import QUERY, Condition
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from explorer.conditions import QUERY, Condition, without
 from explorer.contract import (
     EngineFailure,
     EngineHealth,
@@ -51,7 +52,6 @@ from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
-from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.engine_words import engine_label
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
@@ -1408,11 +1408,8 @@ class ItemList(QWidget):
     def _on_selection_changed(self, chosen: QItemSelection, left: QItemSelection) -> None:
         if self._is_replacing:
             return
-        n = sum(map(len, self._selected_rows()))
-        is_search = self._shown_ask is None or self._shown_ask.is_search
-        settled = self._settled_count()
-        self._is_all_selected = not is_search and n > 1 and settled == Count(n)
-        self._wants_all_hits = False
+        # Rows that were chosen one by one are these, also where they are all: what comes later was not chosen.
+        self._is_all_selected = self._wants_all_hits = False
         self._let_go = 0
         self._show_selected()
 
@@ -1428,7 +1425,7 @@ class ItemList(QWidget):
             words = tr("{n} selected, {gone} let go: not found again", n=count, gone=number(self._let_go))
         elif is_of_before:
             words = tr("{n} selected", n=count) if count != NONE else ""
-        elif self._is_all_selected or (has_all_rows and settled == count):
+        elif self._is_all_selected or (count.n > 1 and settled == count):
             words = tr("{n} selected, all that match", n=count)
         elif self._wants_all_hits:
             words = tr("{n} selected, more are being loaded", n=count)

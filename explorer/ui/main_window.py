@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
+from explorer.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.contract import (
     EngineHealth,
     Facet,
@@ -49,7 +50,6 @@ from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
-from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks

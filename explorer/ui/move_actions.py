@@ -10,7 +10,7 @@ from explorer.i18n import tr
 from explorer.removal.plan import Target
 from explorer.ui import icons
 from explorer.ui.actions import allow, view_action, why_not_all
-from explorer.ui.dialogs.remove_parts.words import can_export
+from explorer.ui.dialogs.plan_parts.words import can_export
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow

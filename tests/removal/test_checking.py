@@ -11,6 +11,7 @@ from explorer.contract import (
     EngineFailure,
     Facet,
     FetchMode,
+    FetchRequest,
     GetRequest,
     Hit,
     ListPage,
@@ -22,6 +23,7 @@ from explorer.contract import (
     Unavailable,
     Unsupported,
 )
+from explorer.engines.sqlite import SqliteEngine
 from explorer.removal.checking import shares
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Asked, Outcome, Phase
@@ -29,6 +31,7 @@ from explorer.removal.page import verdict
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ReceiptWriter
 from explorer.transfer import FileError
+from tests.engines.sqlite.word_vectors import WordVectors
 from tests.fakes import FakeEngine, filled, learning, page_of
 from tests.removal.made import Waits, check_of, counted, done, forgotten, held, ids_of, named, yes
 
@@ -329,3 +332,17 @@ async def test_the_end_of_the_program_while_it_is_asked_is_no_clean_answer(journ
     said = verdict(Receipt.read(outcome.receipt))
     assert "Not every question could be asked again." in said
     assert not any("none found anything" in each for each in said)
+
+
+async def test_the_texts_that_were_asked_with_are_not_kept_by_the_engine(tmp_path: Path, journal: Journal) -> None:
+    embedder = WordVectors()
+    engine = SqliteEngine(tmp_path / "memory.db", embedder=embedder)
+    try:
+        await engine.store(learning("a cat that hides", "agent:a"))
+        removal = await counted(engine, Target.at(Namespace.parse("agent:a")), Action.FORGET, journal)
+        assert (await done(removal)).is_clean
+        asked = embedder.texts.count("a cat that hides")
+        await engine.fetch(FetchRequest(query="a cat that hides", mode=FetchMode.VECTOR, limit=5))
+        assert embedder.texts.count("a cat that hides") == asked + 1
+    finally:
+        await engine.aclose()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -539,6 +539,27 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert await it.texts() == {"other"}
 
 
+async def test_rows_chosen_by_hand_are_what_goes_though_they_are_all(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*(learning(f"l {i}", tags=["a"]) for i in range(3)), learning("other")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        window = it.window
+        window.go_to_filter(MetaFilter(tags_any=["a"]))
+        await until(lambda: window.is_idle)
+        window.items.view.selectAll()  # the rows there are, as by dragging over them
+        assert window.items.selected_label.text() == "3 selected, all that match"
+        await it.engine.store(learning("came later", tags=["a"]))
+        window.refresh()
+        await until(lambda: window.is_idle)
+        assert window.items.selected_label.text() == "3 selected"
+        window.items.forget_button.click()
+        dialog = await it.counted()
+        assert (dialog.target.filter, len(dialog.target.ids)) == (None, 3)
+        await it.done()
+        assert await it.texts() == {"other", "came later"}
+
+
 async def test_all_that_is_listed_is_not_the_whole_tree(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
         it.window.items.select_all()
@@ -641,6 +662,32 @@ async def test_an_export_first_is_read_back_and_restored(qtbot: QtBot, tmp_path:
         assert await it.stored() == 6
         dialog.receipt.file_button.click()
         assert it.opened_urls[-1].toLocalFile() == str(tmp_path / "receipts")
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("x")], ids=["gone", "changed"])
+async def test_an_export_that_is_gone_or_changed_when_it_is_pressed_stops_it(
+    change: Callable[[Path], object], qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        path, row = tmp_path / "back.jsonl", dialog.confirm.way_back
+        row.export_button.click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        change(path)
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "back.jsonl" in dialog.banner.sentence
+        assert dialog.banner.sentence.endswith("export again. Nothing was erased.")
+        assert (await it.stored(), list((tmp_path / "receipts").glob("*"))) == (6, [])
+        assert not row.export_button.isHidden()
+        path.unlink(missing_ok=True)
+        dialog.banner.findChild(QPushButton, "bannerActionButton").click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        await it.done()
+        assert await it.stored() == 3
 
 
 @pytest.mark.limit_s(30)

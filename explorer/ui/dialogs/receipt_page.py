@@ -12,17 +12,17 @@ from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, QThread, QUrl, Signal
 from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from explorer import text
 from explorer.engines.os_errors import why
 from explorer.i18n import tr
-from explorer.transfer import FileError, refuse_memory
+from explorer.transfer import FileError
 from explorer.ui import news
-from explorer.ui.ask import ask, confirm
 from explorer.ui.banner import Banner
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.files import PDF, choose_target
 from explorer.ui.jobs import Jobs
 from explorer.ui.theme import theme
 
@@ -81,9 +81,7 @@ class ReceiptPage(QDialog):
     async def _print(self) -> None:
         self.banner.clear()
         name = f"{self._receipt.stem}.pdf"
-        path = await choose_target(
-            self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path()
-        )
+        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, PDF, self._memory_path())
         if path is not None:
             await print_page(self._html, path)
             show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
@@ -141,28 +139,3 @@ def _put(data: bytes, path: Path) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         raise FileError(tr("cannot write {file}: {reason}", file=path, reason=why(error))) from error
-
-
-async def choose_target(parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None) -> Path | None:
-    """A file to write, whose name ends as `name` does; it may take the place of one that is there.
-
-    Raises FileError for the file of the memory that is open, at `memory_path` where it is a file.
-    """
-    dialog = QFileDialog(parent, title, str(Path.home()))
-    dialog.setNameFilters([kinds, tr("All files") + " (*)"])
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
-    dialog.setDefaultSuffix(Path(name).suffix.removeprefix("."))
-    dialog.selectFile(name)
-    if not await ask(dialog) or not dialog.selectedFiles():
-        return None
-    path = Path(dialog.selectedFiles()[0])
-    await asyncio.to_thread(refuse_memory, path, memory_path)
-    if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
-        parent,
-        tr("{file} is there already", file=text.inline(path.name)),
-        tr("What is written takes its place."),
-        tr("Replace it"),
-    ):
-        return None
-    return path

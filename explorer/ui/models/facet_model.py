@@ -7,10 +7,10 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from explorer.conditions import below_words
 from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
 from explorer.i18n import tr, tr_n
 from explorer.text import counted, either, in_quotes, isolate, listed, number, shown, tip, word
-from explorer.ui.conditions import below_words
 from explorer.ui.models.facet_rows import (
     BARS,
     BELOW_FIRST,
