@@ -4,8 +4,9 @@ alike: no Qt here.
 
 from explorer.asking.answered import MIN_SUPPORT, Answered, By, Mark, Sentence
 from explorer.asking.asking import DEFAULT_LIMIT, ask
+from explorer.asking.endpoint import EndpointWriter
 from explorer.asking.history import History
-from explorer.asking.told import as_markdown, as_text
+from explorer.asking.told import as_markdown, as_text, note_of
 from explorer.asking.writer import Given, Writer, Written
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "MIN_SUPPORT",
     "Answered",
     "By",
+    "EndpointWriter",
     "Given",
     "History",
     "Mark",
@@ -22,4 +24,5 @@ __all__ = [
     "as_markdown",
     "as_text",
     "ask",
+    "note_of",
 ]

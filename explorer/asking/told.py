@@ -17,13 +17,13 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 def as_text(answered: Answered) -> str:
-    """Plain text: the question, the answer with `[1]` marks, then the sources. Ends without a line end."""
+    """Plain text: the question, the answer with `[1]` marks, then the sources that these name. No line end at its end."""
     said = "\n".join(" ".join(map(_sentence, line)) for line in answered.lines()) or NOTHING_ANSWERS
     parts = [answered.question.strip(), said]
-    if answered.citations:
+    if answered.cited:
         sources = (
             f"[{number}] {_source(citation)}\n    “{collapsed(citation.snippet)}”"
-            for number, citation in enumerate(answered.citations, 1)
+            for number, citation in _sources(answered)
         )
         parts.append("Sources\n" + "\n".join(sources))
     return "\n\n".join(parts)
@@ -33,10 +33,10 @@ def as_markdown(answered: Answered) -> str:
     """Markdown in which stored text is only text: what would be markup in it is escaped."""
     said = "\n".join("- " + " ".join(_escaped(_sentence(one)) for one in line) for line in answered.lines())
     parts = [f"## {_escaped(collapsed(answered.question))}", said or NOTHING_ANSWERS]
-    if answered.citations:
+    if answered.cited:
         sources = (
-            f"{number}. {_escaped(_source(citation))}\n   > {_escaped(collapsed(citation.snippet))}"
-            for number, citation in enumerate(answered.citations, 1)
+            f"- \\[{number}\\] {_escaped(_source(citation))}\n  > {_escaped(collapsed(citation.snippet))}"
+            for number, citation in _sources(answered)
         )
         parts.append("### Sources\n\n" + "\n".join(sources))
     return "\n\n".join(parts)
@@ -51,6 +51,10 @@ def _sentence(sentence: Sentence) -> str:
     cites = "".join(f"[{number}]" for number in sentence.cites)
     note = note_of(sentence)
     return " ".join(part for part in (sentence.text, cites, f"(! {note})" if note else "") if part)
+
+
+def _sources(answered: Answered) -> list[tuple[int, Citation]]:
+    return [(number, answered.citations[number - 1]) for number in answered.cited]
 
 
 def _source(citation: Citation) -> str:
