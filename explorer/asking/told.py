@@ -17,16 +17,23 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 def as_text(answered: Answered) -> str:
-    """Plain text: the question, the answer with `[1]` marks, then the sources that these name. No line end at its end."""
-    said = "\n".join(" ".join(map(_sentence, line)) for line in answered.lines()) or NOTHING_ANSWERS
-    parts = [answered.question.strip(), said]
-    if answered.cited:
-        sources = (
-            f"[{number}] {_source(citation)}\n    “{collapsed(citation.snippet)}”"
-            for number, citation in _sources(answered)
-        )
-        parts.append("Sources\n" + "\n".join(sources))
-    return "\n\n".join(parts)
+    """Plain text: the question, the answer with `[1]` marks, then the sources that these name."""
+    sources = sources_text(answered)
+    parts = [answered.question.strip(), answer_text(answered), f"Sources\n{sources}" if sources else ""]
+    return "\n\n".join(filter(None, parts))
+
+
+def answer_text(answered: Answered) -> str:
+    """The answer alone, a line for each of its lines."""
+    return "\n".join(" ".join(map(_sentence, line)) for line in answered.lines()) or NOTHING_ANSWERS
+
+
+def sources_text(answered: Answered) -> str:
+    """The sources that the answer names, each with the passage quoted; empty where it names none."""
+    return "\n".join(
+        f"[{number}] {_source(citation)}\n    “{collapsed(citation.snippet)}”"
+        for number, citation in _sources(answered)
+    )
 
 
 def as_markdown(answered: Answered) -> str:
