@@ -38,6 +38,7 @@ _MODES = (FetchMode.HYBRID, FetchMode.VECTOR, FetchMode.KEYWORD)
 """Best first."""
 _GIVEN_CHARS = 2_000
 """Of one passage that a writer gets: engines may cite whole items."""
+_GIVEN_CHARS_IN_ALL = 24_000
 
 
 async def ask(
@@ -91,7 +92,7 @@ async def _said(
 ) -> _Said:
     error = None
     if writer is not None and citations:
-        given = [_given(citation) for citation in citations]
+        given = _given(citations)
         try:
             written = await writer.write(question, given)
         except TinyMemoryError as failure:
@@ -113,9 +114,18 @@ def _is_nothing(answer: str) -> bool:
     return is_blank(answer) or answer.strip(" \n\t*_\"'“”").startswith(NOTHING_ANSWERS.rstrip("."))
 
 
-def _given(citation: Citation) -> Given:
-    at = citation.meta.observed_at
-    return Given(citation.snippet[:_GIVEN_CHARS], at.text[:10] if at else None)
+def _given(citations: Sequence[Citation]) -> list[Given]:
+    """The passages for a writer: of each the begin, and the first of them, where they are many."""
+    given: list[Given] = []
+    room = _GIVEN_CHARS_IN_ALL
+    for citation in citations:
+        text = citation.snippet[:_GIVEN_CHARS]
+        room -= len(text)
+        if room < 0:
+            break
+        at = citation.meta.observed_at
+        given.append(Given(text, at.date().isoformat() if at else None))
+    return given
 
 
 # --- what was read besides ---

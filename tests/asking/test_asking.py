@@ -222,3 +222,15 @@ async def test_writer_gets_the_begin_of_a_long_passage() -> None:
     await ask(engine, "kiln", writer=writer)
     ((_, (given,)),) = writer.given
     assert given.text == text[:2_000]
+
+
+async def test_writer_gets_the_first_of_many_long_passages() -> None:
+    engine = Foreign()
+    items = [(learning(f"kiln {number} {'x' * 1_990}"), f"kiln {number} {'x' * 1_990}") for number in range(20)]
+    await engine.told("x", *items)
+    writer = Told("kiln 3 [4]. kiln 19 [20].")
+    answered = await ask(engine, "kiln", writer=writer)
+    ((_, given),) = writer.given
+    assert len(given) == 12
+    assert len(answered.citations) == 20
+    assert [sentence.mark for sentence in answered.sentences] == [None, Mark.OUT_OF_RANGE]
