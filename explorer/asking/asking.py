@@ -29,6 +29,7 @@ from explorer.contract import (
 )
 from explorer.contract.model import collapsed
 from explorer.contract.query import MAX_GET_IDS
+from explorer.engines.sqlite.days import written
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ def _given(citations: Sequence[Citation]) -> list[Given]:
         if room < 0:
             break
         at = citation.meta.observed_at
-        given.append(Given(text, at.date().isoformat() if at else None))
+        given.append(Given(text, written(at.date(), has_weekday=True) if at else None))
     return given
 
 

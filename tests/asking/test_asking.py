@@ -186,7 +186,10 @@ async def test_writer_gets_the_passages_and_its_answer_is_marked_locally(folder:
         )
         answered = await ask(engine, "At how many degrees does the kiln fire?", writer=writer)
     assert writer.given == [
-        ("At how many degrees does the kiln fire?", [Given(KILN, "2024-05-04"), Given(AGAIN, "2024-05-04")])
+        (
+            "At how many degrees does the kiln fire?",
+            [Given(KILN, "Saturday, 4 May 2024"), Given(AGAIN, "Saturday, 4 May 2024")],
+        )
     ]
     assert told(answered) == [
         ("It fires at 1,240 degrees.", (1,), None),
