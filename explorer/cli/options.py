@@ -43,6 +43,13 @@ from explorer.engines.place import has_no_file
 
 DB_VARIABLE = "TINYMEMORY_DB"
 
+REACHES: dict[str, Callable[[Namespace], Reach]] = {
+    "exact": Reach.exact,
+    "inherit": Reach.of,
+    "subtree": Reach.subtree,
+}
+"""How far from a node, by what the flags call it."""
+
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TURNS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
 
@@ -106,10 +113,10 @@ def filter_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def node_flags(add: Callable[..., Any]) -> None:
-    add("--node", metavar="NS", type=_node, help="at this node, such as team:acme/agent:writer (default: the root)")
+    add("--node", metavar="NS", type=node, help="at this node, such as team:acme/agent:writer (default: the root)")
     add(
         "--reach",
-        choices=["exact", "inherit", "subtree"],
+        choices=list(REACHES),
         help="how far from the node: itself; itself and all above, as an agent there reads; or itself and all below "
         "except service: sandboxes (default: subtree)",
     )
@@ -137,7 +144,8 @@ def _time(text: str) -> Timestamp:
         raise argparse.ArgumentTypeError(f"{error}, or as a day like 2026-10-04") from None
 
 
-def _node(text: str) -> Namespace:
+def node(text: str) -> Namespace:
+    """A flag's value as a node."""
     if not text.strip():  # a script's variable that was never set, perhaps
         raise argparse.ArgumentTypeError("a node must not be blank; the root is written root")
     try:
@@ -146,16 +154,16 @@ def _node(text: str) -> Namespace:
         raise argparse.ArgumentTypeError(error.text) from None
 
 
-def whole_number(most: int | None = None) -> Callable[[str], int]:
-    """A flag's value as a number of at least 1, at most `most`."""
+def whole_number(most: int | None = None, *, least: int = 1) -> Callable[[str], int]:
+    """A flag's value as a number of at least `least`, at most `most`."""
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
-            number = 0
-        if number < 1 or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"write a number from 1 to {most}" if most else "write a number from 1 on")
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"write a number from {least} {f'to {most}' if most else 'on'}")
         return number
 
     return read
@@ -165,8 +173,7 @@ def reach_of(args: argparse.Namespace) -> Reach | None:
     """The reach that the flags name; None where they name none."""
     if args.node is None and args.reach is None:
         return None
-    made = {"exact": Reach.exact, "inherit": Reach.of, "subtree": Reach.subtree}[args.reach or "subtree"]
-    return made(args.node or Namespace.ROOT)
+    return REACHES[args.reach or "subtree"](args.node or Namespace.ROOT)
 
 
 def filter_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> MetaFilter:

@@ -25,6 +25,8 @@ MAX_GET_IDS = 200
 MAX_BUCKETS = 500
 MAX_SCAN = 50_000
 DEFAULT_SCAN = 5_000
+NOTHING_ANSWERS = "Nothing stored answers this question."
+"""What `recall` answers, without citations, where it found nothing."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -122,6 +124,8 @@ class Citation(Model):
     score: F32 | None = None
     place: Passage | None = Field(default=None, exclude=True)
     """Where in the item the snippet stands; this program's own, so not on the wire."""
+    further: list[Text] = Field(default_factory=list, exclude=True)
+    """What else of the item the answer quotes, word for word; this program's own, so not on the wire."""
 
 
 class RecallAnswer(Model):

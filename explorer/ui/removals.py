@@ -97,7 +97,7 @@ class Removals(Planned[RemoveDialog]):
             self._end_left(engine, is_midway=bool(planned), nothing=tr("Nothing was removed."), why=why)
             return
         said = sentences(outcome_title(outcome, dialog.action), doubt(outcome))
-        self._end_job(said, is_clean=outcome.is_clean)
+        self._end_job(said, is_done=outcome.is_gone)
         if dialog.continues is not None and outcome.receipt is not None:
             settle = asyncio.to_thread(self.journal.settle, dialog.continues, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: None)

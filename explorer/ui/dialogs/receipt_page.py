@@ -91,7 +91,7 @@ class ReceiptPage(QDialog):
 def show_printed(banner: Banner, path: Path, show_folder: Callable[[Path], None]) -> None:
     """Say where a printed page is."""
     said = tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
-    banner.show_note(said, tr("Open folder"), partial(show_folder, path), icon="check-ring")
+    banner.show_done(said, tr("Open folder"), partial(show_folder, path))
 
 
 class _Printing(QThread):

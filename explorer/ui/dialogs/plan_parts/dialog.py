@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol, TypeVar
 
@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import MemoryEngine, Namespace
+from explorer.contract import MemoryEngine, MetaFilter, Namespace
 from explorer.i18n import tr
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Step
@@ -62,7 +62,7 @@ class Memory:
     """The memory that is open, and where receipts are kept.
 
     `path` is its file, which no export may replace; `nodes` are all that are known, root first; `health` is the reason
-    that the engine gives for its health.
+    that the engine gives for its health. `shown` is the filter of the list behind the dialog.
     """
 
     engine: MemoryEngine
@@ -73,6 +73,7 @@ class Memory:
     zone: tzinfo = UTC
     health: str | None = None
     is_read_only: bool = False
+    shown: MetaFilter = field(default_factory=MetaFilter)
 
 
 class Runs(Protocol):
