@@ -382,7 +382,7 @@ class Reading:
         given = recall.answering(quotes)
         answer = recall.compose([quotes[number] for number in given])
         if meaning.failure is not None:
-            answer += f" (Searched by words alone: {meaning.failure}.)"
+            answer += f"\n\n(Searched by words alone: {meaning.failure}.)"
         citations = [_citation(found[number], quotes[number]) for number in given]
         return RecallAnswer(answer=answer, citations=citations, model=MODEL)
 

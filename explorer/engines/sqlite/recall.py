@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.contract import Conversation, StoreItem
+from explorer.contract import NOTHING_ANSWERS, Conversation, StoreItem
+from explorer.contract.model import collapsed
 from explorer.engines.sqlite.passages import Span, statements_of, turns_of
 from explorer.engines.sqlite.search import COMMON
 from explorer.engines.sqlite.sought import Sought
 from explorer.engines.sqlite.tokens import MAX_UNITS, Query, Unit
 
-NOTHING = "Nothing stored answers this question."
-
-_MAX_QUOTED = 3
+_MAX_QUOTED = 8
+"""Statements in an answer, however many items are cited."""
 _BY_WORDS = 0.25
 """The share of a question that a statement holds, from which it answers where words are all there is."""
 _BY_WORDS_ALONE = 0.75
@@ -41,6 +41,8 @@ class Quote:
     """The share of the question that it holds, 0 to 1."""
     similarity: float | None = None
     """The vector part of its item; None where words are all there is."""
+    day: str | None = None
+    """When it was said, such as 2026-10-04."""
 
     @property
     def evidence(self) -> float:
@@ -85,7 +87,16 @@ def quote(item: StoreItem, sought: Sought, similarity: float | None) -> Quote:
     if isinstance(item, Conversation) and text[start:stop].endswith("?") and best + 1 < len(statements):
         is_end_of_turn = any(stop == end for _, end in turns_of(item))
         stop = statements[best + 1][1] if is_end_of_turn else stop
-    return Quote((start, stop), text[start:stop], shares[best], similarity)
+    return Quote((start, stop), text[start:stop], shares[best], similarity, _day(item, start))
+
+
+def _day(item: StoreItem, start: int) -> str | None:
+    """When what begins there was said: its turn's day, else the item's."""
+    at = item.meta.observed_at
+    if isinstance(item, Conversation):
+        turn = next(turn for turn, (_, stop) in zip(item.turns, turns_of(item), strict=True) if start < stop)
+        at = turn.at or at
+    return at.text[:10] if at else None
 
 
 def answering(quotes: Sequence[Quote]) -> list[int]:
@@ -97,9 +108,10 @@ def answering(quotes: Sequence[Quote]) -> list[int]:
 
 
 def compose(quotes: Sequence[Quote]) -> str:
-    """The answer in words: how many items hold something of the question, and the best of what they say."""
+    """The answer in words: Markdown bullets, a statement each with its day, the best evidence first."""
     if not quotes:
-        return NOTHING
-    items = "1 stored item says" if len(quotes) == 1 else f"{len(quotes)} stored items say"
-    said = list(dict.fromkeys(quote.text for quote in sorted(quotes, key=lambda quote: -quote.evidence)))
-    return f"{items}: " + " ".join(f"“{text}”" for text in said[:_MAX_QUOTED])
+        return NOTHING_ANSWERS
+    said: dict[str, str | None] = {}
+    for quote in sorted(quotes, key=lambda quote: -quote.evidence):
+        said.setdefault(collapsed(quote.text), quote.day)
+    return "\n".join(f"- “{text}”{f' ({day})' if day else ''}" for text, day in list(said.items())[:_MAX_QUOTED])

@@ -1,0 +1,165 @@
+"""Asking: the engine's recall, where its citations stand, who writes the answer, and what was read besides."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.asking.answered import Answered, By, Sentence
+from explorer.asking.sentences import by_marks, by_quotes
+from explorer.asking.writer import Given, Writer
+from explorer.contract import (
+    NOTHING_ANSWERS,
+    Citation,
+    FetchMode,
+    FetchRequest,
+    GetRequest,
+    Hit,
+    ItemId,
+    MemoryEngine,
+    MetaFilter,
+    Passage,
+    RecallAnswer,
+    RecallRequest,
+    TinyMemoryError,
+    is_blank,
+)
+from explorer.contract.query import MAX_GET_IDS
+
+DEFAULT_LIMIT = 8
+
+_MODES = (FetchMode.HYBRID, FetchMode.VECTOR, FetchMode.KEYWORD)
+"""Best first."""
+_GIVEN_CHARS = 2_000
+"""Of one passage that a writer gets: engines may cite whole items."""
+
+
+async def ask(
+    engine: MemoryEngine,
+    question: str,
+    filter: MetaFilter | None = None,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    writer: Writer | None = None,
+) -> Answered:
+    """Ask `engine` a question under a filter, for at most `limit` citations.
+
+    With a writer, it writes the answer from the passages that the engine cites; it is not asked where there are none.
+    Raises what `recall` raises. Where the writer or the reading besides fails, the answer stands and says so.
+    """
+    began = time.monotonic()
+    filter = MetaFilter() if filter is None else filter
+    answer = await engine.recall(RecallRequest(question=question, filter=filter, limit=limit))
+    citations = await _placed(engine, answer.citations, filter)
+    reading = await _read(engine, question, filter, limit)
+    cited = {citation.id for citation in citations}
+    said = await _said(question, answer, citations, writer)
+    return Answered(
+        question=question,
+        filter=filter,
+        sentences=said.sentences,
+        citations=citations,
+        read_not_cited=tuple(hit for hit in reading.hits if hit.id not in cited),
+        says_nothing=said.says_nothing,
+        by=said.by,
+        model=said.model,
+        elapsed_s=time.monotonic() - began,
+        writer_error=said.error,
+        reading_error=reading.error,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    sentences: tuple[Sentence, ...]
+    says_nothing: bool
+    by: By
+    model: str | None
+    error: str | None = None
+
+
+async def _said(question: str, answer: RecallAnswer, citations: Sequence[Citation], writer: Writer | None) -> _Said:
+    error = None
+    if writer is not None and citations:
+        given = [_given(citation) for citation in citations]
+        try:
+            written = await writer.write(question, given)
+        except TinyMemoryError as failure:
+            error = failure.text
+        else:
+            if _is_nothing(written.text):
+                return _Said((), True, By.ENDPOINT, written.model)
+            # In a thread: an engine may cite whole items, however long.
+            sentences = await asyncio.to_thread(by_marks, written.text, [passage.whole for passage in given])
+            return _Said(sentences, False, By.ENDPOINT, written.model)
+    if not citations and _is_nothing(answer.answer):
+        return _Said((), True, By.ENGINE, answer.model, error)
+    sentences = await asyncio.to_thread(by_quotes, answer.answer, [citation.snippet for citation in citations])
+    return _Said(sentences, False, By.ENGINE, answer.model, error)
+
+
+def _is_nothing(answer: str) -> bool:
+    """Whether an answer is none; what an engine or a model adds to that sentence does not matter."""
+    return is_blank(answer) or answer.strip(" \n\t*_\"'“”").startswith(NOTHING_ANSWERS.rstrip("."))
+
+
+def _given(citation: Citation) -> Given:
+    at = citation.meta.observed_at
+    return Given(citation.snippet[:_GIVEN_CHARS], at.text[:10] if at else None, str(citation.meta.namespace))
+
+
+# --- what was read besides ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    hits: Sequence[Hit] = ()
+    error: str | None = None
+
+
+async def _read(engine: MemoryEngine, question: str, filter: MetaFilter, limit: int) -> _Reading:
+    """What a search for the question finds under the same filter, in the best way that the engine has."""
+    offered = engine.descriptor().fetch_modes
+    mode = next((mode for mode in _MODES if mode in offered), None)
+    if mode is None:
+        return _Reading()
+    try:
+        page = await engine.fetch(FetchRequest(query=question, mode=mode, filter=filter, limit=limit))
+    except TinyMemoryError as failure:
+        return _Reading(error=failure.text)
+    return _Reading(page.hits)
+
+
+# --- where the citations stand ---
+
+
+async def _placed(engine: MemoryEngine, citations: Sequence[Citation], filter: MetaFilter) -> tuple[Citation, ...]:
+    """The citations with their places; an engine that does not tell them is asked for the items."""
+    ids = list(dict.fromkeys(citation.id for citation in citations if citation.place is None))
+    texts: dict[ItemId, str] = {}
+    for start in range(0, len(ids), MAX_GET_IDS):
+        try:
+            hits = await engine.get(GetRequest(ids=ids[start : start + MAX_GET_IDS], reach=filter.reach))
+        except TinyMemoryError:
+            break  # without a place a citation opens its item at the top
+        texts.update((hit.id, hit.text) for hit in hits)
+    return tuple(
+        citation
+        if citation.place is not None or citation.id not in texts
+        else citation.model_copy(update={"place": place_of(citation.snippet, texts[citation.id])})
+        for citation in citations
+    )
+
+
+def place_of(snippet: str, text: str) -> Passage | None:
+    """Where a snippet stands in an item's text: word for word, else with other white space or cut off by dots."""
+    wanted = snippet.strip()
+    start = text.find(wanted) if wanted else -1
+    if start >= 0:
+        return Passage(start=start, stop=start + len(wanted))
+    words = wanted.strip("… ").removesuffix("...").removeprefix("...").split()
+    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    return Passage(start=found.start(), stop=found.end()) if found else None
