@@ -126,6 +126,8 @@ class Commands:
         if window.engine.descriptor().fetch_modes:
             search = tr("Search inside the filter for {words}", words=words)
             made.append(Command(search, tr("Search"), partial(window.search_box.search, typed), "search"))
+        question = tr("Ask: {words}", words=words)
+        made.append(Command(question, tr("Question"), partial(window.show_asking, typed), "ask"))
         return made
 
     # Where one can go

@@ -43,6 +43,7 @@ def watch(window: MainWindow) -> None:
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
         (window.journal.jobs, of_journal(window)),
+        (window.asking.jobs, of_asking(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -104,6 +105,11 @@ def of_journal(window: MainWindow) -> Reads:
         "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
         "settle": Read(tr("Ending a receipt"), None),
     }
+
+
+def of_asking(window: MainWindow) -> Reads:
+    stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
+    return {"ask": Read(tr("Asking"), window.asking.cancel), "stored": stored}
 
 
 def of_receipts(jobs: Jobs) -> Reads:
