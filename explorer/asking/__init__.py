@@ -4,8 +4,10 @@ alike: no Qt here.
 
 from explorer.asking.answered import MIN_SUPPORT, Answered, By, Mark, Sentence
 from explorer.asking.asking import DEFAULT_LIMIT, ask
+from explorer.asking.endpoint import EndpointWriter
 from explorer.asking.history import History
-from explorer.asking.told import as_markdown, as_text
+from explorer.asking.settings import WriterSettings, WriterStore
+from explorer.asking.told import answer_text, as_markdown, as_text, note_of, sources_text
 from explorer.asking.writer import Given, Writer, Written
 
 __all__ = [
@@ -13,13 +15,19 @@ __all__ = [
     "MIN_SUPPORT",
     "Answered",
     "By",
+    "EndpointWriter",
     "Given",
     "History",
     "Mark",
     "Sentence",
     "Writer",
+    "WriterSettings",
+    "WriterStore",
     "Written",
+    "answer_text",
     "as_markdown",
     "as_text",
     "ask",
+    "note_of",
+    "sources_text",
 ]

@@ -77,6 +77,11 @@ class Answered:
         """All items that it holds something of."""
         return frozenset([*(cited.id for cited in self.citations), *(hit.id for hit in self.read_not_cited)])
 
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """The numbers of the citations that a sentence rests on, ascending: a writer may leave some out."""
+        return tuple(sorted({number for sentence in self.sentences for number in sentence.cites}))
+
     def lines(self) -> Iterator[tuple[Sentence, ...]]:
         """The sentences by the lines of the answer."""
         held: list[Sentence] = []

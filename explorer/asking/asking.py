@@ -108,7 +108,7 @@ def _is_nothing(answer: str) -> bool:
 
 def _given(citation: Citation) -> Given:
     at = citation.meta.observed_at
-    return Given(citation.snippet[:_GIVEN_CHARS], at.text[:10] if at else None, str(citation.meta.namespace))
+    return Given(citation.snippet[:_GIVEN_CHARS], at.text[:10] if at else None)
 
 
 # --- what was read besides ---

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from explorer.asking.answered import MIN_SUPPORT, Mark, Sentence
 from explorer.asking.overlap import Terms, share_held, terms_of, words_of
+from explorer.contract.model import collapsed
 
 _MARK = r"[\[【]\^?\d{1,4}(?:\s*[,;–-]\s*\^?\d{1,4})*[\]】]"
 _MARKS = re.compile(_MARK)
@@ -19,8 +20,9 @@ _SHORT = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g
 _BULLET = re.compile(r"\s*(?:[-*+•]|#{1,6}|>|\d{1,3}[.)])\s+")
 _MIN_QUOTE = 20
 """Letters and digits of a snippet that does not stand in an answer by chance; a shorter one must be in quotes there."""
-_OPENED = re.compile(r"[“\"«]$")
-_CLOSED = re.compile(rf"[”\"»]?(?:\s*\([^()\n]{{1,120}}\))?(?:\s*{_MARK})*")
+_OPENING = ("“", '"', "«", "„")
+_CLOSING = ("”", '"', "»", "“")
+_AFTER = re.compile(rf"[{''.join(_CLOSING)}]?(?:\s*\([^()\n]{{1,120}}\))?(?:\s*{_MARK})*")
 """What belongs to a quote after it: its end, who said it and when, its marks."""
 _MOST_CITED = 3
 """Passages that a sentence without marks is taken to rest on, at most."""
@@ -86,12 +88,12 @@ def _quoting(answer: str, snippets: Sequence[str]) -> Iterator[_Piece]:
     for number, snippet in enumerate(snippets, 1):
         numbers.setdefault(" ".join(snippet.split()), []).append(number)
     at = 0
-    for start, stop, said in _quotes(answer, list(numbers)):
-        yield from _plain(answer[at:start], len(snippets))
-        yield _Piece(
-            " ".join(_WITH_SPACE.sub("", answer[start:stop]).split()), True, tuple(numbers[said]), is_quote=True
-        )
-        at = stop
+    for quote in _quotes(answer, list(numbers)):
+        yield from _plain(answer[at : quote.start], len(snippets))
+        # The quote itself may hold what looks like a mark.
+        text = answer[quote.start : quote.end] + _WITH_SPACE.sub("", answer[quote.end : quote.stop])
+        yield _Piece(collapsed(text), True, tuple(numbers[quote.said]), is_quote=True)
+        at = quote.stop
     yield from _plain(answer[at:], len(snippets))
 
 
@@ -100,22 +102,31 @@ def _plain(text: str, count: int) -> Iterator[_Piece]:
         yield from _marked(line, count)
 
 
-def _quotes(answer: str, snippets: Sequence[str]) -> list[tuple[int, int, str]]:
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    said: str
+    start: int
+    end: int
+    """Where the quote itself ends."""
+    stop: int
+    """Where what belongs to it ends."""
+
+
+def _quotes(answer: str, snippets: Sequence[str]) -> list[_Quote]:
     """Where a snippet stands in an answer, white space aside, without what lies within a longer one; in order."""
-    found: list[tuple[int, int, str]] = []
+    found: list[_Quote] = []
     for said in sorted(filter(None, snippets), key=len, reverse=True):
         pattern = r"\s+".join(map(re.escape, said.split()))
         is_short = sum(map(str.isalnum, said)) < _MIN_QUOTE
         for place in re.finditer(pattern, answer):
-            opened = _OPENED.search(answer, max(0, place.start() - 1), place.start())
-            start = opened.start() if opened else place.start()
-            closed = _CLOSED.match(answer, place.end())
-            stop = closed.end() if closed else place.end()
-            if is_short and not (opened and answer[place.end() : place.end() + 1] in ("”", '"', "»")):
+            is_opened = answer[: place.start()].endswith(_OPENING)
+            if is_short and not (is_opened and answer.startswith(_CLOSING, place.end())):
                 continue
-            if all(stop <= first or start >= last for first, last, _ in found):
-                found.append((start, stop, said))
-    return sorted(found)
+            after = _AFTER.match(answer, place.end())
+            quote = _Quote(said, place.start() - is_opened, place.end(), after.end() if after else place.end())
+            if all(quote.stop <= other.start or quote.start >= other.stop for other in found):
+                found.append(quote)
+    return sorted(found, key=lambda quote: quote.start)
 
 
 def _marked(line: str, count: int) -> Iterator[_Piece]:
@@ -125,7 +136,7 @@ def _marked(line: str, count: int) -> Iterator[_Piece]:
     begins = True
     for part in _split(line):
         cites, is_out_of_range = _numbers(part, count)
-        text = " ".join(_WITH_SPACE.sub("", part).split())
+        text = collapsed(_WITH_SPACE.sub("", part))
         if any(map(str.isalnum, text)):
             yield _Piece(text, begins, cites, is_out_of_range)
             begins = False

@@ -17,26 +17,33 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 def as_text(answered: Answered) -> str:
-    """Plain text: the question, the answer with `[1]` marks, then the sources. Ends without a line end."""
-    said = "\n".join(" ".join(map(_sentence, line)) for line in answered.lines()) or NOTHING_ANSWERS
-    parts = [answered.question.strip(), said]
-    if answered.citations:
-        sources = (
-            f"[{number}] {_source(citation)}\n    “{collapsed(citation.snippet)}”"
-            for number, citation in enumerate(answered.citations, 1)
-        )
-        parts.append("Sources\n" + "\n".join(sources))
-    return "\n\n".join(parts)
+    """Plain text: the question, the answer with `[1]` marks, then the sources that these name."""
+    sources = sources_text(answered)
+    parts = [answered.question.strip(), answer_text(answered), f"Sources\n{sources}" if sources else ""]
+    return "\n\n".join(filter(None, parts))
+
+
+def answer_text(answered: Answered) -> str:
+    """The answer alone, a line for each of its lines."""
+    return "\n".join(" ".join(map(_sentence, line)) for line in answered.lines()) or NOTHING_ANSWERS
+
+
+def sources_text(answered: Answered) -> str:
+    """The sources that the answer names, each with the passage quoted; empty where it names none."""
+    return "\n".join(
+        f"[{number}] {_source(citation)}\n    “{collapsed(citation.snippet)}”"
+        for number, citation in _sources(answered)
+    )
 
 
 def as_markdown(answered: Answered) -> str:
     """Markdown in which stored text is only text: what would be markup in it is escaped."""
     said = "\n".join("- " + " ".join(_escaped(_sentence(one)) for one in line) for line in answered.lines())
     parts = [f"## {_escaped(collapsed(answered.question))}", said or NOTHING_ANSWERS]
-    if answered.citations:
+    if answered.cited:
         sources = (
-            f"{number}. {_escaped(_source(citation))}\n   > {_escaped(collapsed(citation.snippet))}"
-            for number, citation in enumerate(answered.citations, 1)
+            f"- \\[{number}\\] {_escaped(_source(citation))}\n  > {_escaped(collapsed(citation.snippet))}"
+            for number, citation in _sources(answered)
         )
         parts.append("### Sources\n\n" + "\n".join(sources))
     return "\n\n".join(parts)
@@ -51,6 +58,10 @@ def _sentence(sentence: Sentence) -> str:
     cites = "".join(f"[{number}]" for number in sentence.cites)
     note = note_of(sentence)
     return " ".join(part for part in (sentence.text, cites, f"(! {note})" if note else "") if part)
+
+
+def _sources(answered: Answered) -> list[tuple[int, Citation]]:
+    return [(number, answered.citations[number - 1]) for number in answered.cited]
 
 
 def _source(citation: Citation) -> str:

@@ -14,8 +14,6 @@ class Given:
     text: str
     when: str | None = None
     """The day it was observed, such as 2026-10-04."""
-    where: str = ""
-    """The node of its item."""
 
     @property
     def whole(self) -> str:

@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +28,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, Unavailable, is_blank
 from explorer.contract.model import Model, Text, reason, trimmed
 from explorer.engines.config import EngineSettings, StaticCredential
-from explorer.engines.locks import sync_folder, try_lock
+from explorer.engines.files import replace_file
+from explorer.engines.locks import try_lock
 from explorer.engines.os_errors import why
 from explorer.engines.registry import check_endpoint, check_url
 
@@ -252,22 +252,10 @@ class ConnectionStore:
         text = json.dumps({"version": VERSION, "connections": entries}, ensure_ascii=False, indent=2) + "\n"
         # Half of a surrogate pair, from a path that is no text, has no UTF-8 but an escape that JSON reads.
         data = text.encode("utf-8", errors="backslashreplace")
-        temporary: str | None = None
         try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.stem}-", suffix=".tmp", dir=self.path.parent)
-            with os.fdopen(handle, "wb") as file:  # mkstemp makes it 0600
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-            temporary = None
-            sync_folder(self.path.parent)
+            replace_file(self.path, data)
         except OSError as error:
             raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
-        finally:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
