@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.asking import Answered, History, Writer, as_markdown, as_text
+from explorer.asking import Answered, History, WriterSettings, WriterStore, as_markdown, as_text
 from explorer.contract import (
     EngineHealth,
     ItemId,
@@ -39,6 +39,7 @@ from explorer.ui.actions import allow, panel_action
 from explorer.ui.ask_parts.answer_view import AnswerView
 from explorer.ui.ask_parts.question import Nothing, Reply, ask_all, gone_of, scope_words
 from explorer.ui.busy import BusyLine
+from explorer.ui.dialogs.writer import WriterDialog, shown_place
 from explorer.ui.empty import TELLS_AFTER_S, TICK_MS, Action, EmptyState
 from explorer.ui.item_questions import health_sentence
 from explorer.ui.jobs import Jobs, Stopped
@@ -51,14 +52,6 @@ _MENU_CHARS = 60
 _WHOLE_CHARS = 300
 
 
-@dataclass(frozen=True)
-class Writing:
-    """Who writes answers, and the address to which question and passages go."""
-
-    writer: Writer
-    address: str
-
-
 class AskPanel(QWidget):
     """Asks one question at a time, and only when it is told to: a newer one supersedes what is still awaited."""
 
@@ -67,7 +60,6 @@ class AskPanel(QWidget):
     search_wanted = Signal(str)
     connections_wanted = Signal()
     import_wanted = Signal()
-    writer_wanted = Signal()  # its settings
 
     def __init__(self, zone: tzinfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -81,10 +73,10 @@ class AskPanel(QWidget):
         self._refused = ""  # why nothing can be imported
         self._began_s = 0.0
         self._asked = ""  # what is awaited, or was asked last
-        self.writing: Writing | None = None
-        """Who writes answers; None where the engine does."""
+        self.writers: WriterStore | None = None
+        """Whether a model writes answers; None where the engine always does."""
         self.history = History()
-        self._titles: dict[ItemId, str] = {}  # of what the answers cite
+        self._replies: list[Reply] = []  # of the history's answers
         self.jobs = Jobs(self)
         self._build_head()
         self._build_body()
@@ -96,7 +88,7 @@ class AskPanel(QWidget):
         self.ask_button.clicked.connect(self._on_ask_button_clicked)
         self.cancel_action.triggered.connect(self.cancel)
         self.again_action.triggered.connect(self.ask_again)
-        self.writer_action.triggered.connect(self.writer_wanted)
+        self.writer_action.triggered.connect(self.open_settings)
         self.view.open_wanted.connect(self.open_wanted)
         self.jobs.began.connect(self._on_jobs_began)
         self.jobs.failed.connect(self._on_jobs_failed)
@@ -154,6 +146,11 @@ class AskPanel(QWidget):
         self.scope_label = plain_label("small", "text2")
         self.scope_label.setObjectName("askScopeLabel")
         self.scope_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.writer_label = plain_label("small", "caution")
+        self.writer_label.setObjectName("askWriterLabel")
+        self.writer_label.setWordWrap(True)
+        self.writer_label.setContentsMargins(margins(EDGE, 0, EDGE, 4))
+        self.writer_label.hide()
         self.elapsed_label = plain_label("small", "text2")
         self.elapsed_label.setObjectName("askElapsedLabel")
         self.busy_line = BusyLine()
@@ -183,6 +180,7 @@ class AskPanel(QWidget):
         column.addWidget(self.head)
         column.addLayout(row)
         column.addLayout(scope)
+        column.addWidget(self.writer_label)
         column.addWidget(self.busy_line)
         column.addWidget(self.banner)
         column.addWidget(self.stale_banner)
@@ -224,14 +222,14 @@ class AskPanel(QWidget):
         if not gone:
             return
         self.history.drop(gone)
-        self._keep_titles()
+        self._keep_replies()
         if self.answered is not None and self.answered.ids & frozenset(gone):
             self._show_let_go()
 
     def let_go_of_all(self) -> None:
         """Drop every answer: what was removed is not known."""
         self.history.clear()
-        self._keep_titles()
+        self._keep_replies()
         if self.answered is not None:
             self._show_let_go()
 
@@ -252,6 +250,34 @@ class AskPanel(QWidget):
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.ask_edit.setFocus(event.reason())  # not by a focus proxy, see FacetPanel
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._read_settings()
+
+    # Who writes
+
+    def open_settings(self) -> None:
+        """The settings of who writes answers, over the window."""
+        if self.writers is None:
+            return
+        dialog = WriterDialog(self.writers, self.window())
+        dialog.accepted.connect(self._read_settings)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _read_settings(self) -> None:
+        if self.writers is not None:
+            self.jobs.start("settings", asyncio.to_thread(self.writers.load), self._on_settings)
+
+    def _on_settings(self, settings: WriterSettings) -> None:
+        """Say before it happens where a question goes."""
+        place = text.inline(shown_place(settings.endpoint))
+        said = tr(
+            "A model at {address} writes the answers: the question and what is found for it go there.", address=place
+        )
+        self.writer_label.setText(said if settings.is_on else "")
+        self.writer_label.setVisible(settings.is_on)
+
     # Asking
 
     def ask_about(self, question: str) -> None:
@@ -267,9 +293,8 @@ class AskPanel(QWidget):
         self.banner.clear()
         self._asked = question
         self._began_s = time.monotonic()
-        writer = self.writing.writer if self.writing is not None else None
         since = self.history.mark()
-        work = ask_all(self._engine, question, self._filter, writer)
+        work = ask_all(self._engine, question, self._filter, self.writers)
         self.jobs.start("ask", work, partial(self._on_reply, since))
 
     def ask_again(self) -> None:
@@ -290,13 +315,14 @@ class AskPanel(QWidget):
         if not self.history.add(reply.answered, since):
             self._show_let_go()
             return
-        self._titles |= reply.titles
+        self._replies.append(reply)
+        self._keep_replies()
         self._show(reply)
         answered = reply.answered
-        if answered.writer_error is not None:
-            why = text.sentence(answered.writer_error)
+        if reply.writer_error:
+            why = text.sentence(reply.writer_error)
             said = tr("The model did not write the answer. {why} This is the engine's own.", why=why)
-            self.banner.show_note(said, tr("Settings…"), self.writer_wanted.emit, icon="warning")
+            self.banner.show_note(said, tr("Settings…"), self.open_settings, icon="warning")
         elif not answered.says_nothing and self._health is not None and self._health.state != "ok":
             said = tr("{health} The answer may lack what cannot be found now.", health=health_sentence(self._health))
             self.banner.show_note(said, tr("Ask again"), self.ask_again, icon="warning")
@@ -369,8 +395,7 @@ class AskPanel(QWidget):
         self._leave_view()
         ways_on = self._ways_on(answered)
         if reply.nothing is None or (reply.nothing is Nothing.SAID and not self._is_doubtful(reply)):
-            address = self.writing.address if self.writing is not None else ""
-            self.view.show_reply(reply, address, ways_on)
+            self.view.show_reply(reply, ways_on)
             self._pages.setCurrentWidget(self.view)
         else:
             self.view.clear()
@@ -460,6 +485,7 @@ class AskPanel(QWidget):
         allow(self.cancel_action, "" if is_asking else tr("Nothing is being asked"))
         allow(self.again_action, nothing or ("" if self._asked else tr("Nothing was asked yet")))
         answered = self.answered
+        allow(self.writer_action, "" if self.writers is not None else tr("The engine always writes them here"))
         no_answer = "" if answered is not None and not answered.says_nothing else tr("There is no answer to copy")
         for action in self.copy_actions:
             allow(action, no_answer)
@@ -498,17 +524,19 @@ class AskPanel(QWidget):
         self.banner.clear()
         self.ask_edit.setText(answered.question)
         self._asked = answered.question
-        self._show(Reply(answered, self._titles, Nothing.SAID if answered.says_nothing else None))
+        found = next((reply for reply in self._replies if reply.answered is answered), None)
+        if found is not None:
+            self._show(found)
         self.look_again()
 
-    def _keep_titles(self) -> None:
-        """Hold no more of what is stored than the answers do."""
-        held = frozenset().union(*(answered.ids for answered in self.history))
-        self._titles = {id: title for id, title in self._titles.items() if id in held}
+    def _keep_replies(self) -> None:
+        """Hold no more of what is stored than the history does."""
+        kept = {id(answered) for answered in self.history}
+        self._replies = [reply for reply in self._replies if id(reply.answered) in kept]
 
     def _forget(self) -> None:
         self.history.clear()
-        self._keep_titles()
+        self._keep_replies()
         self._leave_view()
         self.view.clear()
         self._asked = ""

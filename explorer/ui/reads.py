@@ -109,7 +109,11 @@ def of_journal(window: MainWindow) -> Reads:
 
 def of_asking(window: MainWindow) -> Reads:
     stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
-    return {"ask": Read(tr("Asking"), window.asking.cancel), "stored": stored}
+    return {
+        "ask": Read(tr("Asking"), window.asking.cancel),
+        "stored": stored,
+        "settings": None,  # a small file of the program's own
+    }
 
 
 def of_receipts(jobs: Jobs) -> Reads:

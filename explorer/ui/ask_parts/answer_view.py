@@ -54,8 +54,8 @@ class AnswerView(QScrollArea):
             old.hide()
             old.deleteLater()  # a button of it may be the one that was pressed
 
-    def show_reply(self, reply: Reply, address: str, ways_on: Sequence[Action] = ()) -> None:
-        """Show an answer. `address`: where a model wrote it; `ways_on`: what can be done where nothing answers."""
+    def show_reply(self, reply: Reply, ways_on: Sequence[Action] = ()) -> None:
+        """Show an answer; `ways_on`: what can be done where nothing answers."""
         self.clear()
         self.reply = reply
         answered = reply.answered
@@ -71,7 +71,7 @@ class AnswerView(QScrollArea):
         if answered.says_nothing:
             self._add_nothing(column, ways_on)
         else:
-            by = plain_label("small", "text3", by_words(answered, address))
+            by = plain_label("small", "text3", by_words(answered, reply.address))
             by.setObjectName("answeredByLabel")
             by.setWordWrap(True)
             column.addSpacing(2)
@@ -84,11 +84,13 @@ class AnswerView(QScrollArea):
             self.sentences.append(row)
             column.addSpacing(6 if one.begins_line else 1)
             column.addWidget(_inset(row))
-        if answered.citations:
+        cited = answered.cited
+        if cited:
             column.addSpacing(14)
             column.addWidget(_inset(_head(tr("Sources"))))
             column.addSpacing(2)
-        for number, citation in enumerate(answered.citations, 1):
+        for number in cited:
+            citation = answered.citations[number - 1]
             source = SourceRow(citation.kind, self._title(number), citation.snippet, citation.meta, self._zone, number)
             source.clicked.connect(lambda _=False, number=number: self.open_citation(number))
             self.sources.append(source)
@@ -135,9 +137,10 @@ class AnswerView(QScrollArea):
             note.setWordWrap(True)
             column.addSpacing(12)
             column.addWidget(_inset(note))
-        if not answered.read_not_cited:
+        rest = [number for number in range(1, len(answered.citations) + 1) if number not in answered.cited]
+        if not rest and not answered.read_not_cited:
             return
-        button = QPushButton(label(not_cited_words(len(answered.read_not_cited))))
+        button = QPushButton(label(not_cited_words(len(rest) + len(answered.read_not_cited))))
         button.setObjectName("notCitedButton")
         button.setProperty("kind", "flat")
         button.setProperty("textRole", "smallMedium")
@@ -145,10 +148,16 @@ class AnswerView(QScrollArea):
         below = QVBoxLayout(rows)
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(0)
+        for number in rest:  # of what was found for an answer, a model may leave something out
+            citation = answered.citations[number - 1]
+            row = SourceRow(citation.kind, self._title(number), citation.snippet, citation.meta, self._zone)
+            row.clicked.connect(lambda _=False, number=number: self.open_citation(number))
+            self.not_cited.append(row)
         for hit in answered.read_not_cited:
             row = SourceRow(hit.kind, headline(hit).name, _start_of(hit), hit.meta, self._zone)
             row.clicked.connect(lambda _=False, hit=hit: self.open_wanted.emit(hit, None))
             self.not_cited.append(row)
+        for row in self.not_cited:
             below.addWidget(_inset(row, _ROW_SIDE))
 
         def open_rows(is_open: bool) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from enum import Enum, auto
 
 from explorer import text
-from explorer.asking import Answered, By, Mark, Sentence, Writer, ask
+from explorer.asking import Answered, By, EndpointWriter, Mark, Sentence, WriterStore, ask
 from explorer.contract import (
     Citation,
+    ConfigError,
     EngineHealth,
     GetRequest,
     Hit,
@@ -59,21 +61,43 @@ class Reply:
     nothing: Nothing | None = None
     health: EngineHealth | None = None
     """What the engine says of itself, where nothing answers."""
+    address: str = ""
+    """Where a model wrote it; "" where the engine did."""
+    writer_error: str = ""
+    """Why no model wrote it although one was to, as a sentence part."""
 
 
-async def ask_all(engine: MemoryEngine, question: str, filter: MetaFilter, writer: Writer | None) -> Reply:
-    """Ask, then for what the sources are called, or why there is no answer. Raises what `ask` raises."""
+async def ask_all(engine: MemoryEngine, question: str, filter: MetaFilter, writers: WriterStore | None) -> Reply:
+    """Ask, then for what the sources are called, or why there is no answer. Raises what `ask` raises.
+
+    `writers` tells whether a model writes the answer; None where the engine does.
+    """
+    writer, error = await _writer(writers)
+    end_if_cancelled()
     answered = await ask(engine, question, filter, writer=writer)
     end_if_cancelled()
-    if not answered.says_nothing:
-        return Reply(answered, await titles_of(engine, answered.citations))
-    health = await engine.health()
-    end_if_cancelled()
-    return Reply(answered, {}, await _why_nothing(engine, answered), health)
+    titles = await titles_of(engine, answered.citations)
+    nothing = health = None
+    if answered.says_nothing:
+        health = await engine.health()
+        end_if_cancelled()
+        nothing = await _why_nothing(engine, answered)
+    address = writer.place if writer is not None and answered.by is By.ENDPOINT else ""
+    return Reply(answered, titles, nothing, health, address, answered.writer_error or error)
+
+
+async def _writer(writers: WriterStore | None) -> tuple[EndpointWriter | None, str]:
+    """Who writes, else why nobody does although one was to."""
+    if writers is None:
+        return None, ""
+    try:
+        return await asyncio.to_thread(writers.writer), ""
+    except ConfigError as error:
+        return None, error.text
 
 
 async def _why_nothing(engine: MemoryEngine, answered: Answered) -> Nothing:
-    if answered.read_not_cited:
+    if answered.read_not_cited or answered.citations:
         return Nothing.SAID
     try:
         if await count_of(engine, answered.filter) != NONE:

@@ -70,7 +70,7 @@ class SentenceRow(QLabel):
             reason.setObjectName("whyMarkedLabel")
             reason.setParent(self)
             self._parts += [IconLabel("warning", "caution", _WARNING, self), reason]
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme().changed.connect(self._on_theme_changed)

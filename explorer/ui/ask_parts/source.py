@@ -54,7 +54,7 @@ class SourceRow(QAbstractButton):
         self.setToolTip(tip("\n".join(filter(None, (self.title, self.where, day, in_quotes(whole))))))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme().changed.connect(self.updateGeometry)
