@@ -4,7 +4,9 @@
 Source: memory-v2, "Context"; the sheet of context.md.
 """
 
+from explorer.context.comparing import Change, Comparison, LineChange, compare
 from explorer.context.compiler import ContextCompiler, compile
+from explorer.context.counting import differs, estimator_name, fair_tokens
 from explorer.context.gathering import Gathered, gather
 from explorer.context.layout import LEARNINGS, estimate
 from explorer.context.spec import (
@@ -27,18 +29,25 @@ __all__ = [
     "LEARNINGS",
     "MOST_BUDGET_TOKENS",
     "Brief",
+    "Change",
+    "Comparison",
     "ContextCompiler",
     "ContextDoc",
     "ContextSpec",
     "Gathered",
     "InvalidSpec",
     "LeftOut",
+    "LineChange",
     "SectionUse",
     "State",
     "Trimmed",
     "Why",
+    "compare",
     "compile",
+    "differs",
     "estimate",
+    "estimator_name",
+    "fair_tokens",
     "gather",
     "trim",
 ]

@@ -63,6 +63,8 @@ class SectionUse:
     """None where it is whole."""
     error: str = ""
     """What the engine said, where it failed."""
+    text: str = ""
+    """The section as it stands in the document; "" where it does not."""
 
     @property
     def reason(self) -> str:
@@ -194,21 +196,21 @@ def _sections(offered: Offer, cut: _Cut, texts: list[str]) -> Iterator[SectionUs
             continue
         is_cut = cut.last_body is not None and brief.at == cut.briefs - 1
         state, why = (State.SHORTENED, Why.SHORTENED) if is_cut else (State.WHOLE, None)
-        tokens = estimate(texts[brief.at])
-        yield SectionUse(brief.heading, tokens, brief.tokens, len(brief.ids), in_all, state, why)
+        text = texts[brief.at]
+        yield SectionUse(brief.heading, estimate(text), brief.tokens, len(brief.ids), in_all, state, why, text=text)
     in_all = len(offered.gathered.learnings)
     if offered.learnings_skipped is not None:
         error = offered.gathered.learnings_error or ""
         yield SectionUse(LEARNINGS, 0, 0, 0, in_all, State.SKIPPED, offered.learnings_skipped, error)
         return
-    tokens = estimate(texts[-1]) if cut.lines else 0
+    text = texts[-1] if cut.lines else ""
     if cut.lines == len(offered.lines):
         state, why = State.WHOLE, Why.LIMIT if len(offered.learnings) > cut.lines else None
     elif cut.lines:
         state, why = State.SHORTENED, Why.SHORTENED
     else:
         state, why = State.DROPPED, Why.BUDGET
-    yield SectionUse(LEARNINGS, tokens, offered.learnings_tokens, cut.lines, in_all, state, why)
+    yield SectionUse(LEARNINGS, estimate(text), offered.learnings_tokens, cut.lines, in_all, state, why, text=text)
 
 
 def _left_out(offered: Offer, cut: _Cut, refs: frozenset[ItemId]) -> Iterator[LeftOut]:
