@@ -50,6 +50,7 @@ from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -150,6 +151,7 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
+        self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
@@ -157,6 +159,7 @@ class MainWindow(QMainWindow):
             self.timeline,
             self.items,
             self.viewer,
+            self.context,
             self.journal,
         ]
         self.watch = Watch(self)
@@ -183,9 +186,11 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
+            self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.journal_dock = self._docks[-1]
+        self.context_dock, self.journal_dock = self._docks[3:]
+        self._tab_lower_docks()
         self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
@@ -320,20 +325,26 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
-        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer | ContextPanel) else panel.head
         head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
         return dock
+
+    def _tab_lower_docks(self) -> None:
+        """Those below the viewer lie on each other, the first one on top."""
+        for below, dock in pairwise(self._docks[3:]):
+            self.tabifyDockWidget(below, dock)
+        self._docks[3].raise_()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -351,6 +362,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: namespaces"),
             tr("Show panel: facets"),
             tr("Show panel: item"),
+            tr("Show panel: context.md"),
             tr("Show panel: journal"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
@@ -462,6 +474,8 @@ class MainWindow(QMainWindow):
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
+        self.context.item_wanted.connect(self.open_item)
+        self.context_dock.visibilityChanged.connect(self._on_context_dock_visibility_changed)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -534,7 +548,10 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *self.context.stops,
             close_buttons[3],
+            *self.context.pages_stops,
+            close_buttons[4],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
@@ -600,7 +617,7 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
         self._allow_actions()
         self.show_name(name)
@@ -672,7 +689,7 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.context, self.journal):
             panel.refresh()
         self._ask_health()
 
@@ -694,6 +711,7 @@ class MainWindow(QMainWindow):
         self.items.show_filter(view.filter, view.query, mode, found)
         self.namespaces.show_filter(view.filter)
         self.timeline.show_filter(view.filter)
+        self.context.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -758,6 +776,7 @@ class MainWindow(QMainWindow):
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
+        self.context.show_removed(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -816,6 +835,7 @@ class MainWindow(QMainWindow):
             self.facets,
             self.items,
             self.viewer,
+            self.context,
             self.journal,
             self.search_box.search_edit,
         ]
@@ -823,6 +843,7 @@ class MainWindow(QMainWindow):
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.context: self.context.header,
             self.journal: self.journal.head,
             self.search_box.search_edit: self.top,
         }
@@ -843,6 +864,15 @@ class MainWindow(QMainWindow):
             self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _is_list_read(self) -> bool:
+        return not self.items.jobs.is_running("first")
+
+    def _on_context_dock_visibility_changed(self, is_seen: bool) -> None:
+        if is_seen:
+            self.context.look()
+        else:
+            self.context.rest()
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -1053,10 +1083,10 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal = self._docks
+        namespaces, facets, viewer, *lower = self._docks
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 60 // 100, journal: height * 40 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, lower[0]: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1069,6 +1099,7 @@ class MainWindow(QMainWindow):
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
             dock.setVisible(dock is not self.journal_dock)
+        self._docks[3].raise_()
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:

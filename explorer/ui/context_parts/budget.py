@@ -28,12 +28,12 @@ def budget_at(place: int) -> int:
     """The tokens at a place of the slider: a number that can be said, of two digits and noughts."""
     tokens: float = MOST ** (place / _PLACES)
     unit = 10 ** max(0, math.floor(math.log10(tokens)) - 1)
-    return min(MOST, max(LEAST, round(tokens / unit) * unit))
+    return int(min(MOST, max(LEAST, round(tokens / unit) * unit)))
 
 
 def place_of(tokens: int) -> int:
     """The place of the slider for so many tokens."""
-    return round(_PLACES * math.log(max(LEAST, tokens)) / math.log(MOST))
+    return round(_PLACES * math.log(max(LEAST, tokens), MOST))
 
 
 def stepped(tokens: int, by: int) -> int:
