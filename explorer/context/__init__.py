@@ -9,6 +9,7 @@ from explorer.context.compiler import ContextCompiler, compile
 from explorer.context.counting import differs, estimator_name, fair_tokens
 from explorer.context.gathering import Gathered, gather
 from explorer.context.layout import LEARNINGS, estimate
+from explorer.context.presets import Preset, PresetStore
 from explorer.context.spec import (
     DEFAULT_BRIEFS,
     DEFAULT_BUDGET_TOKENS,
@@ -38,6 +39,8 @@ __all__ = [
     "InvalidSpec",
     "LeftOut",
     "LineChange",
+    "Preset",
+    "PresetStore",
     "SectionUse",
     "State",
     "Trimmed",

@@ -102,9 +102,9 @@ def _keys(lines: list[str]) -> list[str]:
 
 def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
     matcher = SequenceMatcher(None, _keys(old), _keys(new), autojunk=False)
-    for _, old_start, old_stop, new_start, new_stop in matcher.get_opcodes():
+    for tag, old_start, old_stop, new_start, new_stop in matcher.get_opcodes():
         went, came = old[old_start:old_stop], new[new_start:new_stop]
-        if matcher.a[old_start:old_stop] == matcher.b[new_start:new_stop]:
+        if tag == "equal":
             yield from (LineChange(Change.SAME, line) for line in came)
             continue
         pairs = [_word_changes(one, other) for one, other in zip(went, came, strict=False)]
