@@ -18,7 +18,7 @@ from explorer.asking.endpoint import EndpointWriter
 from explorer.contract import ConfigError, InvalidRequest, is_blank
 from explorer.contract.model import Flag, Model, Text, reason, trimmed
 from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
-from explorer.engines.connections import APP_NAME
+from explorer.engines.entry_file import APP_NAME
 from explorer.engines.files import replace_file
 from explorer.engines.json_endpoint import place_of
 from explorer.engines.os_errors import why

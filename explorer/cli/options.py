@@ -105,7 +105,7 @@ def filter_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def node_flags(add: Callable[..., Any]) -> None:
-    add("--node", metavar="NS", type=_node, help="at this node, such as team:acme/agent:writer (default: the root)")
+    add("--node", metavar="NS", type=node, help="at this node, such as team:acme/agent:writer (default: the root)")
     add(
         "--reach",
         choices=["exact", "inherit", "subtree"],
@@ -136,7 +136,7 @@ def _time(text: str) -> Timestamp:
         raise argparse.ArgumentTypeError(f"{error}, or as a day like 2026-10-04") from None
 
 
-def _node(text: str) -> Namespace:
+def node(text: str) -> Namespace:
     if not text.strip():  # a script's variable that was never set, perhaps
         raise argparse.ArgumentTypeError("a node must not be blank; the root is written root")
     try:
@@ -145,16 +145,16 @@ def _node(text: str) -> Namespace:
         raise argparse.ArgumentTypeError(error.text) from None
 
 
-def whole_number(most: int | None = None) -> Callable[[str], int]:
-    """A flag's value as a number of at least 1, at most `most`."""
+def whole_number(most: int | None = None, *, least: int = 1) -> Callable[[str], int]:
+    """A flag's value as a number of at least `least`, at most `most`."""
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
-            number = 0
-        if number < 1 or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"write a number from 1 to {most}" if most else "write a number from 1 on")
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"write a number from {least} {f'to {most}' if most else 'on'}")
         return number
 
     return read

@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import ask, check, erase, export, facets, forget, get, import_, list_, namespaces
+from explorer.cli import ask, check, context, erase, export, facets, forget, get, import_, list_, namespaces
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
@@ -53,6 +53,7 @@ COMMANDS: dict[str, Command] = {
     "get": get,
     "ask": ask,
     "namespaces": namespaces,
+    "context": context,
     "forget": forget,
     "erase": erase,
     "check": check,

@@ -51,6 +51,7 @@ from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -152,6 +153,7 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
+        self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.asking = AskPanel(self._zone)
         self._panels: list[Panel] = [
@@ -160,6 +162,7 @@ class MainWindow(QMainWindow):
             self.timeline,
             self.items,
             self.viewer,
+            self.context,
             self.journal,
             self.asking,
         ]
@@ -187,12 +190,13 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
-            self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
+            self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
             self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
+            self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.journal_dock, self.ask_dock = self._docks[-2:]
-        self.tabifyDockWidget(self.ask_dock, self.journal_dock)
-        for dock in (self.journal_dock, self.ask_dock):
+        self.context_dock, self.ask_dock, self.journal_dock = self._docks[3:]
+        self._tab_lower_docks()
+        for dock in (self.ask_dock, self.journal_dock):
             dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
@@ -335,20 +339,26 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel | AskPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
-        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer | ContextPanel) else panel.head
         head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
         return dock
+
+    def _tab_lower_docks(self) -> None:
+        """Those below the viewer lie on each other, the first one on top."""
+        for below, dock in pairwise(self._docks[3:]):
+            self.tabifyDockWidget(below, dock)
+        self._docks[3].raise_()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -366,8 +376,9 @@ class MainWindow(QMainWindow):
             tr("Show panel: namespaces"),
             tr("Show panel: facets"),
             tr("Show panel: item"),
-            tr("Show panel: journal"),
+            tr("Show panel: context.md"),
             tr("Show panel: ask"),
+            tr("Show panel: journal"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
@@ -478,6 +489,8 @@ class MainWindow(QMainWindow):
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
+        self.context.item_wanted.connect(self.open_item)
+        self.context_dock.visibilityChanged.connect(self._on_context_dock_visibility_changed)
         self.asking.open_wanted.connect(self.open_item)
         self.asking.filter_wanted.connect(self.go_to_filter)
         self.asking.search_wanted.connect(self.search_box.search)
@@ -557,13 +570,9 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *self.context.stops,
             close_buttons[3],
-            self.journal.search_edit,
-            self.journal.tree,
-            self.journal.open_button,
-            self.journal.continue_button,
-            self.journal.restore_button,
-            self.journal.file_button,
+            *self.context.pages_stops,
             self.asking.history_button,
             self.asking.copy_button,
             self.asking.more_button,
@@ -571,6 +580,13 @@ class MainWindow(QMainWindow):
             self.asking.ask_edit,
             self.asking.ask_button,
             self.asking.view,
+            close_buttons[5],
+            self.journal.search_edit,
+            self.journal.tree,
+            self.journal.open_button,
+            self.journal.continue_button,
+            self.journal.restore_button,
+            self.journal.file_button,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
         policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
@@ -630,7 +646,7 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
         self.asking.set_engine(engine, keeps_answers=keeps_view)
         self._allow_actions()
@@ -705,8 +721,8 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        panels = (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal, self.asking)
-        for panel in panels:
+        panels = (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.context, self.journal)
+        for panel in (*panels, self.asking):
             panel.refresh()
         self._ask_health()
 
@@ -728,6 +744,7 @@ class MainWindow(QMainWindow):
         self.items.show_filter(view.filter, view.query, mode, found)
         self.namespaces.show_filter(view.filter)
         self.timeline.show_filter(view.filter)
+        self.context.show_filter(view.filter)
         self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
@@ -793,6 +810,7 @@ class MainWindow(QMainWindow):
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
+        self.context.show_removed(gone)
         self.asking.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
@@ -856,14 +874,16 @@ class MainWindow(QMainWindow):
             self.facets,
             self.items,
             self.viewer,
-            self.journal,
+            self.context,
             self.asking,
+            self.journal,
             self.search_box.search_edit,
         ]
         heads: dict[QWidget, QWidget] = {
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.context: self.context.header,
             self.journal: self.journal.head,
             self.asking: self.asking.head,
             self.search_box.search_edit: self.top,
@@ -891,6 +911,15 @@ class MainWindow(QMainWindow):
         viewer_dock.show()
         viewer_dock.raise_()
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _is_list_read(self) -> bool:
+        return not self.items.jobs.is_running("first")
+
+    def _on_context_dock_visibility_changed(self, is_seen: bool) -> None:
+        if is_seen:
+            self.context.look()
+        else:
+            self.context.rest()
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -1112,11 +1141,11 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal, asking = self._docks
-        lower = asking if asking.isVisible() else journal
+        namespaces, facets, viewer, *lower = self._docks
+        first = next((dock for dock in lower if dock.isVisible()), lower[0])
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 60 // 100, lower: height * 40 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, first: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1128,7 +1157,8 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock not in (self.journal_dock, self.ask_dock))
+            dock.setVisible(dock not in (self.ask_dock, self.journal_dock))
+        self._docks[3].raise_()
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:

@@ -42,6 +42,7 @@ def watch(window: MainWindow) -> None:
         (window.timeline.jobs, of_timeline(window)),
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
+        (window.context.jobs, of_context(window)),
         (window.journal.jobs, of_journal(window)),
         (window.asking.jobs, of_asking(window)),
     )
@@ -97,6 +98,20 @@ def of_facets(window: MainWindow) -> Reads:
     return {
         "counts": Read(tr("Counting the facets"), panel.cancel_counting, facets),
         "everything": Read(tr("Counting everything"), panel.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_context(window: MainWindow) -> Reads:
+    context = window.context
+    writing = Read(tr("Writing context.md to the screen"), context.pages.stop)
+    return {
+        "gather": Read(tr("Compiling context.md"), context.stop),
+        "count": Read(tr("Counting the tokens of context.md"), partial(context.jobs.stop, "count")),
+        "parse": writing,
+        "first": writing,
+        "rest": writing,
+        "save": None,  # waits for a person
+        "link": None,
     }
 
 
