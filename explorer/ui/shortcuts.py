@@ -24,6 +24,8 @@ _LIST = mark("List")
 _HEADS = mark("Column heads")
 _ITEM = mark("Item")
 _PALETTE = mark("Command palette")
+# Translators: the panel where questions are asked.
+ASK = mark("Ask")
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,10 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
         Key(("Esc",), mark("Close the find bar")),
     ),
+    ASK: (
+        Key(("Return",), mark("Ask what is typed; open the source that has the keyboard")),
+        Key(("Up", "Down"), mark("The source before, or after")),
+    ),
     _PALETTE: (
         Key(("Up", "Down"), mark("The line before, or after")),
         Key(("PgUp", "PgDown"), mark("A page up, or down")),
@@ -142,4 +148,5 @@ _PANES = {
     "facetPanel": _PLACES,
     "namespacePanel": _PLACES,
     "searchBox": _SEARCH,
+    "askPanel": ASK,
 }

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QWidget
 
 from explorer.i18n import tr
 from explorer.text import full_stop, named, shown, tip
+from explorer.ui.ask_parts.source import CiteButton
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import text_width
@@ -53,12 +54,8 @@ class SentenceRow(QLabel):
         self.why = why
         self._parts: list[QWidget] = []
         for number, name in cites:
-            button = QPushButton(f"[{number}]", self)
-            button.setObjectName(f"cite:{number}")
-            button.setProperty("kind", "link")
-            button.setProperty("textRole", "smallMedium")
-            button.setAccessibleName(name)
-            button.setToolTip(tip(name))
+            button = CiteButton(number, name)
+            button.setParent(self)
             button.clicked.connect(lambda _=False, number=number: self.cite_wanted.emit(number))
             self._parts.append(button)
         if why:
@@ -91,13 +88,13 @@ class SentenceRow(QLabel):
                 x, y = 0, y + height
             parts.append((part, QPoint(x, y + (height - size.height()) // 2)))
             x += size.width() + (_GAP if isinstance(part, IconLabel) else 0)
-            if isinstance(part, QPushButton) and part is self._last_button:
+            if isinstance(part, CiteButton) and part is self._last_button:
                 x += _GAP
         return _Places(lines, parts, y + height + (2 if parts else 0))
 
     @property
     def _last_button(self) -> QWidget | None:
-        return next((part for part in reversed(self._parts) if isinstance(part, QPushButton)), None)
+        return next((part for part in reversed(self._parts) if isinstance(part, CiteButton)), None)
 
     def _place(self) -> None:
         for part, at in self._arranged(self.width()).parts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QPushButton, QSizePolicy
 
 from explorer.contract import ItemKind, MemoryMeta
 from explorer.i18n import tr
@@ -28,6 +28,30 @@ _PAD = 6  # around the words, at all sides
 _ICON = 16
 _GAP = 8
 _RULE = 3
+
+
+def press_by_enter(button: QAbstractButton, event: QKeyEvent) -> bool:
+    """Press a button where the key is Enter, as one follows a link; whether it was."""
+    if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        return False
+    button.click()
+    return True
+
+
+class CiteButton(QPushButton):
+    """The number of a citation, after what rests on it."""
+
+    def __init__(self, number: int, name: str) -> None:
+        super().__init__(f"[{number}]")
+        self.setObjectName(f"cite:{number}")
+        self.setProperty("kind", "link")
+        self.setProperty("textRole", "smallMedium")
+        self.setAccessibleName(name)
+        self.setToolTip(tip(name))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_by_enter(self, event):
+            super().keyPressEvent(event)
 
 
 class SourceRow(QAbstractButton):
@@ -82,6 +106,10 @@ class SourceRow(QAbstractButton):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, self.sizeHint().height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_by_enter(self, event):
+            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
