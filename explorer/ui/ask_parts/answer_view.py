@@ -76,17 +76,16 @@ class AnswerView(QScrollArea):
             by.setWordWrap(True)
             column.addSpacing(2)
             column.addWidget(_inset(by))
-            column.addSpacing(4)
         for one in answered.sentences:
             cites = [(number, cited_words(number, self._title(number))) for number in one.cites]
             row = SentenceRow(one.text, cites, why_marked(one))
             row.cite_wanted.connect(self.open_citation)
             self.sentences.append(row)
-            column.addSpacing(6 if one.begins_line else 1)
+            column.addSpacing(2 if one.begins_line else 0)
             column.addWidget(_inset(row))
         cited = answered.cited
         if cited:
-            column.addSpacing(14)
+            column.addSpacing(10)
             column.addWidget(_inset(_head(tr("Sources"))))
             column.addSpacing(2)
         for number in cited:

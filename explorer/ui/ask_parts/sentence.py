@@ -80,7 +80,8 @@ class SentenceRow(QLabel):
     def _arranged(self, width: int) -> _Places:
         lines = lay_out(self._said, "body", width, MAX_LINES) or [""]
         height = line_height("body")
-        x, y = text_width(lines[-1]) + _GAP, (len(lines) - 1) * height
+        pad = _pad()
+        x, y = text_width(lines[-1]) + _GAP, pad + (len(lines) - 1) * height
         parts: list[tuple[QWidget, QPoint]] = []
         for part in self._parts:
             size = _size_of(part)
@@ -90,7 +91,7 @@ class SentenceRow(QLabel):
             x += size.width() + (_GAP if isinstance(part, IconLabel) else 0)
             if isinstance(part, CiteButton) and part is self._last_button:
                 x += _GAP
-        return _Places(lines, parts, y + height + (2 if parts else 0))
+        return _Places(lines, parts, y + height + pad)
 
     @property
     def _last_button(self) -> QWidget | None:
@@ -112,7 +113,7 @@ class SentenceRow(QLabel):
         return QSize(120, self.heightForWidth(max(self.width(), 240)))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, line_height("body"))
+        return QSize(80, line_height("body") + 2 * _pad())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -120,8 +121,14 @@ class SentenceRow(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        draw_lines(painter, self.rect(), self._arranged(self.width()).lines, "body", self._token)
+        rect = self.rect().adjusted(0, _pad(), 0, 0)
+        draw_lines(painter, rect, self._arranged(self.width()).lines, "body", self._token)
         painter.end()
+
+
+def _pad() -> int:
+    """What a button is higher than a line, above and below."""
+    return max(0, (theme().row_height("chip") - line_height("body") + 1) // 2)
 
 
 def _size_of(part: QWidget) -> QSize:
