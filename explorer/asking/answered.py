@@ -58,7 +58,8 @@ class Answered:
     sentences: tuple[Sentence, ...]
     """Empty where nothing answers."""
     citations: tuple[Citation, ...]
-    """As the engine gave them, each with its place in the item's text where it could be found."""
+    """As the engine gave them, each with its place in the item's text where it could be found; then, as further ones,
+    what its answer quotes of these items besides."""
     read_not_cited: tuple[Hit, ...]
     """What a search for the question finds beside them, best first; whole items."""
     says_nothing: bool
@@ -71,6 +72,8 @@ class Answered:
     """Why the endpoint did not write, so that the engine's own answer stands; a sentence."""
     reading_error: str | None = None
     """Why `read_not_cited` is not known; a sentence."""
+    note: str | None = None
+    """What the engine says of its answer, as that it had to search by words alone."""
 
     @property
     def ids(self) -> frozenset[ItemId]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.asking.answered import Answered, By, Sentence
-from explorer.asking.sentences import by_marks, by_quotes
+from explorer.asking.sentences import apart, by_marks, by_quotes, quotes_in
 from explorer.asking.writer import Given, Writer
 from explorer.contract import (
     NOTHING_ANSWERS,
@@ -22,12 +23,14 @@ from explorer.contract import (
     MemoryEngine,
     MetaFilter,
     Passage,
-    RecallAnswer,
     RecallRequest,
     TinyMemoryError,
     is_blank,
 )
+from explorer.contract.model import collapsed
 from explorer.contract.query import MAX_GET_IDS
+
+log = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 8
 
@@ -53,10 +56,11 @@ async def ask(
     began = time.monotonic()
     filter = MetaFilter() if filter is None else filter
     answer = await engine.recall(RecallRequest(question=question, filter=filter, limit=limit))
-    citations = await _placed(engine, answer.citations, filter)
+    text, note = apart(answer.answer)
+    citations = await _placed(engine, text, answer.citations, filter)
     reading = await _read(engine, question, filter, limit)
     cited = {citation.id for citation in citations}
-    said = await _said(question, answer, citations, writer)
+    said = await _said(question, text, answer.model, citations, writer)
     return Answered(
         question=question,
         filter=filter,
@@ -69,6 +73,7 @@ async def ask(
         elapsed_s=time.monotonic() - began,
         writer_error=said.error,
         reading_error=reading.error,
+        note=note,
     )
 
 
@@ -81,7 +86,9 @@ class _Said:
     error: str | None = None
 
 
-async def _said(question: str, answer: RecallAnswer, citations: Sequence[Citation], writer: Writer | None) -> _Said:
+async def _said(
+    question: str, answer: str, model: str | None, citations: Sequence[Citation], writer: Writer | None
+) -> _Said:
     error = None
     if writer is not None and citations:
         given = [_given(citation) for citation in citations]
@@ -95,10 +102,10 @@ async def _said(question: str, answer: RecallAnswer, citations: Sequence[Citatio
             # In a thread: an engine may cite whole items, however long.
             sentences = await asyncio.to_thread(by_marks, written.text, [passage.whole for passage in given])
             return _Said(sentences, False, By.ENDPOINT, written.model)
-    if not citations and _is_nothing(answer.answer):
-        return _Said((), True, By.ENGINE, answer.model, error)
-    sentences = await asyncio.to_thread(by_quotes, answer.answer, [citation.snippet for citation in citations])
-    return _Said(sentences, False, By.ENGINE, answer.model, error)
+    if not citations and _is_nothing(answer):
+        return _Said((), True, By.ENGINE, model, error)
+    sentences = await asyncio.to_thread(by_quotes, answer, [citation.snippet for citation in citations])
+    return _Said(sentences, False, By.ENGINE, model, error)
 
 
 def _is_nothing(answer: str) -> bool:
@@ -136,22 +143,49 @@ async def _read(engine: MemoryEngine, question: str, filter: MetaFilter, limit: 
 # --- where the citations stand ---
 
 
-async def _placed(engine: MemoryEngine, citations: Sequence[Citation], filter: MetaFilter) -> tuple[Citation, ...]:
-    """The citations with their places; an engine that does not tell them is asked for the items."""
-    ids = list(dict.fromkeys(citation.id for citation in citations if citation.place is None))
+async def _placed(
+    engine: MemoryEngine, answer: str, citations: Sequence[Citation], filter: MetaFilter
+) -> tuple[Citation, ...]:
+    """The citations with their places, and with what else the answer quotes of their items.
+
+    Where the engine does not tell all of that, it is asked for the items.
+    """
+    known = {collapsed(citation.snippet) for citation in citations}
+    answer_order = [quote for quote in quotes_in(answer) if quote not in known]
+    others = list(dict.fromkeys(answer_order))
+    is_known = not others and all(citation.place is not None for citation in citations)
+    texts = {} if is_known else await _texts(engine, [citation.id for citation in citations], filter)
+    placed: list[Citation] = []
+    further: list[Citation] = []
+    for citation in citations:
+        text = texts.get(citation.id)
+        if text is None:
+            placed.append(citation)
+            continue
+        place = citation.place or place_of(citation.snippet, text)
+        placed.append(citation.model_copy(update={"place": place}))
+        for quote in list(others):
+            if (found := place_of(quote, text)) is not None:
+                others.remove(quote)
+                snippet = text[found.start : found.stop]
+                further.append(citation.model_copy(update={"snippet": snippet, "place": found}))
+    # In the order of the answer, so that its numbers go up.
+    further.sort(key=lambda citation: answer_order.index(collapsed(citation.snippet)))
+    return (*placed, *further)
+
+
+async def _texts(engine: MemoryEngine, ids: Sequence[ItemId], filter: MetaFilter) -> dict[ItemId, str]:
+    """The rendered texts of the items that can be had: without its place, a citation opens its item at the top."""
     texts: dict[ItemId, str] = {}
-    for start in range(0, len(ids), MAX_GET_IDS):
+    unique = list(dict.fromkeys(ids))
+    for start in range(0, len(unique), MAX_GET_IDS):
         try:
-            hits = await engine.get(GetRequest(ids=ids[start : start + MAX_GET_IDS], reach=filter.reach))
-        except TinyMemoryError:
-            break  # without a place a citation opens its item at the top
+            hits = await engine.get(GetRequest(ids=unique[start : start + MAX_GET_IDS], reach=filter.reach))
+        except TinyMemoryError as failure:
+            log.info("the places of citations are not known: %s", failure.text)
+            break
         texts.update((hit.id, hit.text) for hit in hits)
-    return tuple(
-        citation
-        if citation.place is not None or citation.id not in texts
-        else citation.model_copy(update={"place": place_of(citation.snippet, texts[citation.id])})
-        for citation in citations
-    )
+    return texts
 
 
 def place_of(snippet: str, text: str) -> Passage | None:

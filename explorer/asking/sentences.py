@@ -22,7 +22,8 @@ _MIN_QUOTE = 20
 """Letters and digits of a snippet that does not stand in an answer by chance; a shorter one must be in quotes there."""
 _OPENING = ("“", '"', "«", "„")
 _CLOSING = ("”", '"', "»", "“")
-_AFTER = re.compile(rf"[{''.join(_CLOSING)}]?(?:\s*\([^()\n]{{1,120}}\))?(?:\s*{_MARK})*")
+_QUOTED = re.compile(r"\s*[-*+•]?\s*[“«„\"](.+)[”»“\"](?:\s*\([^()]{1,200}\))?\s*")
+_AFTER = re.compile(rf"[{''.join(_CLOSING)}]?(?:\s*\([^()\n]{{1,200}}\))?(?:\s*{_MARK})*")
 """What belongs to a quote after it: its end, who said it and when, its marks."""
 _MOST_CITED = 3
 """Passages that a sentence without marks is taken to rest on, at most."""
@@ -39,6 +40,19 @@ class _Piece:
     is_out_of_range: bool = False
     is_quote: bool = False
     """Whether it is what its passages say, word for word; with who said it, or when."""
+
+
+def apart(answer: str) -> tuple[str, str | None]:
+    """An answer, and what its engine says of it: in parentheses, on a line of its own at the end."""
+    said, _, last = answer.rstrip().rpartition("\n")
+    if said and last.startswith("(") and last.endswith(")"):
+        return said.rstrip(), last[1:-1]
+    return answer, None
+
+
+def quotes_in(answer: str) -> list[str]:
+    """What an answer gives in quotation marks as a bullet or a line of its own, without line breaks."""
+    return [collapsed(found[1]) for line in answer.splitlines() if (found := _QUOTED.fullmatch(line))]
 
 
 def by_quotes(answer: str, snippets: Sequence[str]) -> tuple[Sentence, ...]:
