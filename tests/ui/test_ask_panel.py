@@ -323,6 +323,23 @@ def test_a_long_sentence_takes_the_room_it_needs(qtbot: QtBot) -> None:
     assert not endless.grab().isNull()
 
 
+async def test_an_answer_of_megabytes_is_shown_as_far_as_one_reads(qtbot: QtBot) -> None:
+    line = f"needle {'QUJD' * 1_250_000}"
+    async with showing(qtbot, None) as panel:
+        item = learning(line)
+        reply = answered(
+            Sentence(line, (1,), 1.0), texts=(line,), read_not_cited=(Hit.of_item(item.fingerprint(), item),)
+        )
+        panel._show(Reply(reply))
+        assert panel.view.not_cited_button is not None
+        panel.view.not_cited_button.click()
+        assert max(len(each.text()) for each in panel.findChildren(QLabel)) < 4_000
+        rows = [*panel.view.sources, *panel.view.not_cited]
+        assert len(rows) == 2
+        assert max(len(row.toolTip()) + len(row.accessibleName()) for row in rows) < 10_000
+        assert not panel.grab().isNull()
+
+
 # One question after another
 
 
