@@ -15,7 +15,9 @@ _MARKS = re.compile(_MARK)
 _ENTRY = re.compile(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?")
 _WITH_SPACE = re.compile(rf"\s*{_MARK}")
 # What ends a sentence: with the quotes that close after it, and the marks that belong to it.
-_END = re.compile(rf"(?:[.!?…]+[\"'”’»)\]*_]*(?:\s*{_MARK})*(?=\s|$)|[。！？]+[」』”’）]*(?:\s*{_MARK})*)")
+_END = re.compile(
+    rf"(?:(?<![.!?…])[.!?…]+[\"'”’»)\]*_]*(?:\s*{_MARK})*(?=\s|$)|(?<![。！？])[。！？]+[」』”’）]*(?:\s*{_MARK})*)"
+)
 _SHORT = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|approx|No|Nr|z\.B|ca|[ap]\.m)\.$")
 _BULLET = re.compile(r"\s*(?:[-*+•]|#{1,6}|>|\d{1,3}[.)])\s+")
 _MIN_QUOTE = 20
@@ -146,7 +148,7 @@ def _quotes(answer: str, snippets: Sequence[str]) -> list[_Quote]:
 def _marked(line: str, count: int) -> Iterator[_Piece]:
     """The sentences of one line, with the numbers that they are marked with."""
     bullet = _BULLET.match(line)
-    line = line[bullet.end() :] if bullet else line
+    line = collapsed(line[bullet.end() :] if bullet else line)
     begins = True
     for part in _split(line):
         cites, is_out_of_range = _numbers(part, count)

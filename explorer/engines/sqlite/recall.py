@@ -140,7 +140,7 @@ def quote(
         statement = _statement(item, statements, at, names)
         if all(statement.span[1] <= other.span[0] or statement.span[0] >= other.span[1] for other in quoted):
             quoted.append(statement)
-    return Quote(tuple(quoted), shares[order[0]], similarity, _is_of(named, item, statements[order[0]], names))
+    return Quote(tuple(quoted), shares[order[0]], similarity, _is_of(named, item, quoted[0].span, names))
 
 
 def _statement(item: StoreItem, statements: Sequence[Span], at: int, names: Sequence[str]) -> Statement:
@@ -172,7 +172,7 @@ def _remark(who: str, day: date | None, text: str) -> str:
 
 
 def _is_of(named: Collection[str], item: StoreItem, span: Span, names: Sequence[str]) -> bool:
-    """Whether a statement is said by, or tells of, somebody named; another item than a conversation as a whole does."""
+    """Whether a statement, or the reply in it, is said by somebody named or tells of them; another item as a whole does."""
     if not named:
         return True
     text = item.render_text()
