@@ -323,7 +323,7 @@ class ContextPanel(QWidget):
     @property
     def spec(self) -> ContextSpec:
         """What is asked for the node that is shown."""
-        return self._spec_for(self.node)
+        return self.spec_for(self.node)
 
     @property
     def gathered(self) -> Gathered | None:
@@ -392,7 +392,8 @@ class ContextPanel(QWidget):
         self.budget.show_budget(tokens)
         self._trim()
 
-    def _spec_for(self, node: Namespace) -> ContextSpec:
+    def spec_for(self, node: Namespace) -> ContextSpec:
+        """What is asked for a node."""
         return self._spec.model_copy(update={"reach": Reach.of(node), "budget_tokens": self.budget.tokens})
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -477,7 +478,7 @@ class ContextPanel(QWidget):
         self._asking.stop()
         if self._gathered_for != node:
             self._waiting.start()
-        self.jobs.start("gather", gather(engine, self._spec_for(node)), partial(self._on_gathered, node))
+        self.jobs.start("gather", gather(engine, self.spec_for(node)), partial(self._on_gathered, node))
         self._show_state()
 
     def _on_gathered(self, node: Namespace, gathered: Gathered) -> None:

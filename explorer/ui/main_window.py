@@ -49,6 +49,7 @@ from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
+from explorer.ui.compare import ComparePanel
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
@@ -152,6 +153,7 @@ class MainWindow(QMainWindow):
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
         self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
+        self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
@@ -160,6 +162,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.context,
+            self.compare,
             self.journal,
         ]
         self.watch = Watch(self)
@@ -187,9 +190,10 @@ class MainWindow(QMainWindow):
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
             self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.context_dock, self.journal_dock = self._docks[3:]
+        self.context_dock, self.compare_dock, self.journal_dock = self._docks[3:]
         self._tab_lower_docks()
         self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
@@ -325,7 +329,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | ComparePanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -363,6 +367,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: facets"),
             tr("Show panel: item"),
             tr("Show panel: context.md"),
+            tr("Show panel: compare"),
             tr("Show panel: journal"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
@@ -475,7 +480,10 @@ class MainWindow(QMainWindow):
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
-        self.context_dock.visibilityChanged.connect(self._on_context_dock_visibility_changed)
+        self.context.compare_wanted.connect(self._on_context_compare_wanted)
+        self.compare.preview_wanted.connect(self.context_dock.raise_)
+        for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
+            dock.visibilityChanged.connect(partial(self._on_dock_visibility_changed, lower))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -552,6 +560,8 @@ class MainWindow(QMainWindow):
             close_buttons[3],
             *self.context.pages_stops,
             close_buttons[4],
+            *self.compare.stops,
+            close_buttons[5],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
@@ -619,6 +629,7 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
+        self.compare.set_engine()
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -689,8 +700,10 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.context, self.journal):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
+        for lower in (self.context, self.compare, self.journal):
+            lower.refresh()
         self._ask_health()
 
     def _show_view(self) -> None:
@@ -836,6 +849,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.context,
+            self.compare,
             self.journal,
             self.search_box.search_edit,
         ]
@@ -844,6 +858,7 @@ class MainWindow(QMainWindow):
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
             self.context: self.context.header,
+            self.compare: self.compare.head,
             self.journal: self.journal.head,
             self.search_box.search_edit: self.top,
         }
@@ -868,11 +883,17 @@ class MainWindow(QMainWindow):
     def _is_list_read(self) -> bool:
         return not self.items.jobs.is_running("first")
 
-    def _on_context_dock_visibility_changed(self, is_seen: bool) -> None:
+    def _on_dock_visibility_changed(self, panel: ContextPanel | ComparePanel, is_seen: bool) -> None:
         if is_seen:
-            self.context.look()
+            panel.look()
         else:
-            self.context.rest()
+            panel.rest()
+
+    def _on_context_compare_wanted(self) -> None:
+        self.compare_dock.show()
+        self.compare_dock.raise_()
+        self.compare.show_best()
+        self.compare.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
