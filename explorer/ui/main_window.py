@@ -342,6 +342,7 @@ class MainWindow(QMainWindow):
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
+        dock.toggleViewAction().triggered.connect(dock.raise_)  # where it lies under another
         return dock
 
     def _tab_lower_docks(self) -> None:
@@ -869,7 +870,7 @@ class MainWindow(QMainWindow):
                 at = place
         for further in range(1, len(panes) + 1):
             pane = panes[(at + further * step) % len(panes)]
-            if pane.isVisible():
+            if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
