@@ -1080,6 +1080,9 @@ class MainWindow(QMainWindow):
         searches = self._settings.value("searches") if self._settings is not None else None
         if isinstance(searches, str):
             self.search_box.restore_recent(searches)
+        context = self._settings.value("context") if self._settings is not None else None
+        if isinstance(context, str):
+            self.context.restore(context)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -1169,6 +1172,7 @@ class MainWindow(QMainWindow):
                 self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("context", self.context.state())
             self._settings.setValue("searches", self.search_box.recent_state())
         if self._jobs_view is not None:
             self._jobs_view.hide()
