@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -12,11 +12,14 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLay
 
 from explorer import text
 from explorer.context import Change, Comparison, ContextDoc, Gathered, LineChange, compare, gather, trim
-from explorer.contract import Namespace
+from explorer.contract import Hit, ItemId, Namespace
 from explorer.i18n import mark, tr, tr_n
 from explorer.ui.busy import BusyLine
 from explorer.ui.context_parts.budget import BudgetSpin
+from explorer.ui.context_parts.entries import line_of
 from explorer.ui.context_parts.node_button import NodeButton, words_of
+from explorer.ui.context_parts.pages import CitingReader
+from explorer.ui.context_parts.shown import Entry, hits_of
 from explorer.ui.context_preview import ContextPanel
 from explorer.ui.empty import Action, EmptyState
 from explorer.ui.jobs import Jobs
@@ -26,13 +29,13 @@ from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.trees import PaneBanner, PaneHead
 from explorer.ui.viewer_parts.ink import Ink, broken_lines, end_of, put
-from explorer.ui.viewer_parts.readers import Reader
 
 # Translators: what two documents differ in: their budgets, their nodes, the items left out by hand, a removal
 BUDGETS, NODES, LEFT_OUT, REMOVAL = mark("Budgets"), mark("Nodes"), mark("Left out"), mark("Removal")
 ASKS_AFTER_MS = 100
 AROUND = 2  # lines that are the same, shown beside those that are not
 MOST_LINES = 2_000
+MOST_ITEMS = 50
 _LINE_MOST = 4_000  # characters of a line
 _EDGE = 12
 _TOP = 6
@@ -50,12 +53,15 @@ class Pair:
     after: ContextDoc
     before_name: str
     after_name: str
+    hits: Mapping[ItemId, Hit]
+    """The items that both may name."""
 
 
 class ComparePanel(QWidget):
     """Compares what the preview shows with another document, while it is seen."""
 
     preview_wanted = Signal()
+    item_wanted = Signal(object)  # a Hit, to be shown
 
     def __init__(
         self, preview: ContextPanel, nodes: Callable[[], Sequence[Namespace]], parent: QWidget | None = None
@@ -80,6 +86,7 @@ class ComparePanel(QWidget):
         self.budget_spin.valueChanged.connect(lambda _: self._want())
         self.node_button.chosen.connect(self._on_node_button_chosen)
         self.forget_button.clicked.connect(preview.forget_before)
+        self.view.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
         preview.changed.connect(self._on_preview_changed)
         self.jobs.busy_changed.connect(self.busy_line.set_busy)
         self.jobs.failed.connect(self._on_jobs_failed)
@@ -108,7 +115,7 @@ class ComparePanel(QWidget):
         self.summary_label.setWordWrap(True)
         self.busy_line = BusyLine()
         self.banner = PaneBanner()
-        self.view = Reader("compareView")
+        self.view = CitingReader("compareView")
         self.view.setAccessibleName(tr("What differs, line by line"))
         self.empty = EmptyState()
         self.empty.setObjectName("compareEmpty")
@@ -290,18 +297,19 @@ class ComparePanel(QWidget):
                 assert self._other_gathered is not None
                 assert self._other is not None
                 other = trim(self._other_gathered, budget, without=without, generated_at=at).doc
-                return Pair(shown, other, words_of(preview.node), words_of(self._other))
+                hits = {**hits_of(gathered), **hits_of(self._other_gathered)}
+                return Pair(shown, other, words_of(preview.node), words_of(self._other), hits)
             case "Left out":
                 whole = trim(gathered, budget, generated_at=at).doc
-                return Pair(whole, shown, tr("all items"), tr("without"))
+                return Pair(whole, shown, tr("all items"), tr("without"), hits_of(gathered))
             case "Removal":
                 assert preview.before is not None
                 old, old_at = preview.before
                 before = trim(old, budget, without=without, generated_at=old_at).doc
-                return Pair(before, shown, tr("before"), tr("now"))
+                return Pair(before, shown, tr("before"), tr("now"), {**hits_of(old), **hits_of(gathered)})
         tokens = self.budget_spin.value()
         other = trim(gathered, tokens, without=without, generated_at=at).doc
-        return Pair(shown, other, text.number(budget), text.number(tokens))
+        return Pair(shown, other, text.number(budget), text.number(tokens), hits_of(gathered))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.banner.show_failure(error, self._compare)
@@ -334,7 +342,13 @@ class ComparePanel(QWidget):
             return
         ink, cursor = Ink(), end_of(self.view.document())
         cursor.beginEditBlock()
-        for at, line in enumerate(_seen(comparison.lines)):
+        for change, ids in ((Change.REMOVED, comparison.refs_removed), (Change.ADDED, comparison.refs_added)):
+            for id in ids[:MOST_ITEMS]:
+                self._write_item(cursor, change, pair.hits[id], ink)
+            if len(ids) > MOST_ITEMS:
+                put(cursor, text.and_more(len(ids) - MOST_ITEMS), ink.chars("small", "text3"), ink)
+                cursor.insertBlock()
+        for at, line in enumerate(_seen(_below_frontmatter(comparison.lines))):
             if at:
                 cursor.insertBlock()
             if isinstance(line, int):
@@ -350,6 +364,27 @@ class ComparePanel(QWidget):
         cursor.endEditBlock()
         self.view.go_to_start()
         self.stack.setCurrentWidget(self.view)
+
+    def _write_item(self, cursor: QTextCursor, change: Change, hit: Hit, ink: Ink) -> None:
+        """An item that only one of the two rests on, with the way to it."""
+        entry = Entry(hit, 0, "")
+        cursor.setBlockFormat(_form_of(change, ink))
+        put(cursor, f"{_SIGNS[change]}{line_of(entry)[:_LINE_MOST]} ", ink.chars("small", _TOKENS[change]), ink)
+        put(cursor, "[→]", self.view.link_to(entry, ink), ink)
+        cursor.insertBlock()
+
+
+def _below_frontmatter(lines: Sequence[LineChange]) -> Sequence[LineChange]:
+    """Without what is no content, and the ids, for which their items are shown."""
+    rules = [at for at, line in enumerate(lines) if line.text == "---"]
+    return lines[rules[1] + 1 :] if len(rules) > 1 and rules[0] == 0 else lines
+
+
+def _form_of(change: Change, ink: Ink) -> QTextBlockFormat:
+    form = ink.block()
+    if change in _GROUNDS:
+        form.setBackground(theme().color(_GROUNDS[change]))
+    return form
 
 
 def _summary(comparison: Comparison, pair: Pair) -> str:
@@ -388,10 +423,7 @@ def _seen(lines: Sequence[LineChange]) -> Iterator[LineChange | int]:
 
 def _write_line(cursor: QTextCursor, line: LineChange, ink: Ink) -> None:
     """A line behind its sign, the words in it that changed on the ground of what is found."""
-    form: QTextBlockFormat = ink.block()
-    if line.change in _GROUNDS:
-        form.setBackground(theme().color(_GROUNDS[line.change]))
-    cursor.setBlockFormat(form)
+    cursor.setBlockFormat(_form_of(line.change, ink))
     plain = ink.chars("mono", _TOKENS[line.change])
     put(cursor, _SIGNS[line.change], plain, ink)
     marked = QTextCharFormat(ink.chars("mono", "text"))

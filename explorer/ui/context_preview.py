@@ -57,6 +57,7 @@ from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 from explorer.ui.markdown import is_openable
+from explorer.ui.rows import text_width
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.trees import PaneBanner
@@ -72,7 +73,8 @@ LOOKS_AGAIN_MS = 50  # whether the list has been read by now
 TRIMS_AFTER_MS = 30  # after the slider has moved
 WAITS_MS = 300  # what was shown of another node stays so long
 _EDGE = 16
-_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out, and what the estimate counts by
+_WARNING_ROOM = 30  # the triangle, and what lies between the words
+_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out
 
 
 class ContextPanel(QWidget):
@@ -643,8 +645,9 @@ class ContextPanel(QWidget):
         else:
             by = tr("by {counter} {n}", counter=self._counted_by, n=text.number(fair))
             whole = tr("{estimate}; {other}", estimate=way, other=by)
-            is_narrow = self.width() < theme().scaled(_BRIEF_BELOW_PX)
-            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_narrow else whole
+            room = self.numbers.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - _WARNING_ROOM
+            is_brief = text_width(whole, "small") > room
+            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_brief else whole
             is_far = bool(tokens) and differs(tokens, fair)
         self.estimate_label.setText(said)
         self._tone(self.estimate_label, "caution" if is_far else "text3")

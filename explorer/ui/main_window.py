@@ -481,6 +481,7 @@ class MainWindow(QMainWindow):
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
+        self.compare.item_wanted.connect(self.open_item)
         self.context.compare_wanted.connect(self._on_context_compare_wanted)
         self.compare.preview_wanted.connect(self.context_dock.raise_)
         for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
