@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
+from pydantic import ValidationError
 from PySide6.QtCore import QPoint, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
@@ -26,6 +28,7 @@ from explorer import text
 from explorer.context import (
     ContextSpec,
     Gathered,
+    InvalidSpec,
     State,
     Trimmed,
     differs,
@@ -34,6 +37,7 @@ from explorer.context import (
     gather,
     trim,
 )
+from explorer.context.presets import PresetStore
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Timestamp
 from explorer.i18n import mark, tr, tr_n
 from explorer.ui import icons
@@ -46,17 +50,21 @@ from explorer.ui.context_parts.node_button import NodeButton
 from explorer.ui.context_parts.pages import RENDERED, SOURCE, DocumentPages, passages_of
 from explorer.ui.context_parts.section_bar import SectionBar, SectionLines
 from explorer.ui.context_parts.shown import Entry, bodies_of, entries_of, failures_of, parts_of
+from explorer.ui.dialogs.briefs import BriefsDialog
 from explorer.ui.dialogs.receipt_page import choose_target, put_file
 from explorer.ui.empty import EmptyState
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 from explorer.ui.markdown import is_openable
+from explorer.ui.rows import text_width
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.trees import PaneBanner
 from explorer.ui.viewer import Header
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
+
+log = logging.getLogger(__name__)
 
 # Translators: a page of the preview: the items that a document rests on
 ITEMS = mark("Items")
@@ -65,7 +73,8 @@ LOOKS_AGAIN_MS = 50  # whether the list has been read by now
 TRIMS_AFTER_MS = 30  # after the slider has moved
 WAITS_MS = 300  # what was shown of another node stays so long
 _EDGE = 16
-_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out, and what the estimate counts by
+_WARNING_ROOM = 30  # the triangle, and what lies between the words
+_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out
 
 
 class ContextPanel(QWidget):
@@ -84,14 +93,19 @@ class ContextPanel(QWidget):
         nodes: Callable[[], Sequence[Namespace]],
         is_list_read: Callable[[], bool],
         zone: tzinfo,
+        presets: PresetStore | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        """`nodes`: those that can be chosen. `is_list_read`: whether the window has what comes first."""
+        """`nodes`: those that can be chosen. `is_list_read`: whether the window has what comes first.
+        `presets`: None are those of the user.
+        """
         super().__init__(parent)
         self.setObjectName("contextPreview")
         self.setProperty("surface", "base")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._zone = zone
+        self._presets = PresetStore() if presets is None else presets
+        self._filter = MetaFilter()
         self._is_list_read = is_list_read
         self._engine: MemoryEngine | None = None
         self._filter_node = Namespace.ROOT
@@ -215,6 +229,9 @@ class ContextPanel(QWidget):
         column.addWidget(self.stack, 1)
 
     def _make_actions(self) -> None:
+        self.briefs_action = self._action(
+            tr("Briefs and presets…"), "settings", tr("Which questions the sections answer, and in which order")
+        )
         self.compile_action = self._action(tr("Compile again"), "refresh", tr("Ask every brief anew"))
         self.copy_action = self._action(tr("Copy the document"), "copy", tr("As Markdown, with its frontmatter"))
         self.save_action = self._action(tr("Save to a file…"), "export", tr("As Markdown, with its frontmatter"))
@@ -227,7 +244,7 @@ class ContextPanel(QWidget):
         menu.setToolTipsVisible(True)
         menu.addActions([self.copy_action, self.save_action, self.compare_action])
         menu.addSeparator()
-        menu.addActions([self.compile_action, self.put_back_action])
+        menu.addActions([self.briefs_action, self.compile_action, self.put_back_action])
         self.more_button.setMenu(menu)
         self.item_menu = QMenu(self)
 
@@ -253,6 +270,7 @@ class ContextPanel(QWidget):
         self.entry_page.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
         self.entry_page.without_wanted.connect(self._on_without_wanted)
         self.entry_page.back_wanted.connect(lambda: self._choose_page(RENDERED))
+        self.briefs_action.triggered.connect(self._on_briefs_action_triggered)
         self.compile_action.triggered.connect(self.compile)
         self.copy_action.triggered.connect(self.copy_document)
         self.save_action.triggered.connect(self._on_save_action_triggered)
@@ -277,6 +295,7 @@ class ContextPanel(QWidget):
 
     def show_filter(self, filter: MetaFilter) -> None:
         """The node of this filter is the one in focus; the rest of it makes no difference to an agent there."""
+        self._filter = filter
         self._filter_node = filter.reach.at if filter.reach is not None else Namespace.ROOT
         if self.node != self.node_button.node or self.node != self._gathered_for:
             self._want()
@@ -309,6 +328,9 @@ class ContextPanel(QWidget):
         """End every call."""
         for timer in (self._asking, self._trimming, self._waiting):
             timer.stop()
+        for dialog in self.findChildren(BriefsDialog):
+            dialog.reject()
+            await dialog.jobs.aclose()
         await self.jobs.aclose()
 
     @property
@@ -323,7 +345,7 @@ class ContextPanel(QWidget):
     @property
     def spec(self) -> ContextSpec:
         """What is asked for the node that is shown."""
-        return self._spec_for(self.node)
+        return self.spec_for(self.node)
 
     @property
     def gathered(self) -> Gathered | None:
@@ -387,12 +409,29 @@ class ContextPanel(QWidget):
         self._forget()
         self._want()
 
+    def state(self) -> str:
+        """Briefs and budget, for `restore`."""
+        spec = self.spec.model_copy(update={"reach": None})
+        return spec.model_dump_json(by_alias=True)
+
+    def restore(self, state: str) -> None:
+        """Go on with the briefs and the budget of before; what is not understood is left aside."""
+        try:
+            spec = ContextSpec.model_validate_json(state)
+            spec.check()
+        except (ValidationError, InvalidSpec) as error:
+            log.warning("briefs that cannot be read: %s", error)
+            return
+        self._spec = spec
+        self.budget.show_budget(min(MOST, spec.budget_tokens))
+
     def set_budget(self, tokens: int) -> None:
         """As if the slider were drawn there."""
         self.budget.show_budget(tokens)
         self._trim()
 
-    def _spec_for(self, node: Namespace) -> ContextSpec:
+    def spec_for(self, node: Namespace) -> ContextSpec:
+        """What is asked for a node."""
         return self._spec.model_copy(update={"reach": Reach.of(node), "budget_tokens": self.budget.tokens})
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -477,7 +516,7 @@ class ContextPanel(QWidget):
         self._asking.stop()
         if self._gathered_for != node:
             self._waiting.start()
-        self.jobs.start("gather", gather(engine, self._spec_for(node)), partial(self._on_gathered, node))
+        self.jobs.start("gather", gather(engine, self.spec_for(node)), partial(self._on_gathered, node))
         self._show_state()
 
     def _on_gathered(self, node: Namespace, gathered: Gathered) -> None:
@@ -606,8 +645,9 @@ class ContextPanel(QWidget):
         else:
             by = tr("by {counter} {n}", counter=self._counted_by, n=text.number(fair))
             whole = tr("{estimate}; {other}", estimate=way, other=by)
-            is_narrow = self.width() < theme().scaled(_BRIEF_BELOW_PX)
-            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_narrow else whole
+            room = self.numbers.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - _WARNING_ROOM
+            is_brief = text_width(whole, "small") > room
+            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_brief else whole
             is_far = bool(tokens) and differs(tokens, fair)
         self.estimate_label.setText(said)
         self._tone(self.estimate_label, "caution" if is_far else "text3")
@@ -770,6 +810,21 @@ class ContextPanel(QWidget):
     def _on_link_answered(self, url: QUrl, agreed: bool) -> None:
         if agreed:
             self.open_url(url)
+
+    def _on_briefs_action_triggered(self) -> None:
+        dialog = BriefsDialog(self.spec, self._presets, self._filter, self._zone, self)
+
+        def on_accepted() -> None:
+            spec = dialog.spec
+            self.budget.show_budget(min(MOST, spec.budget_tokens))
+            if (spec.briefs, spec.learnings_limit) != (self._spec.briefs, self._spec.learnings_limit):
+                self.set_spec(spec)
+            else:
+                self._trim()
+
+        dialog.accepted.connect(on_accepted)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
 
     def copy_document(self) -> None:
         """The document as it is written, on the clipboard."""

@@ -50,6 +50,7 @@ from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
+from explorer.ui.compare import ComparePanel
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
@@ -154,6 +155,7 @@ class MainWindow(QMainWindow):
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
         self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
+        self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.asking = AskPanel(self._zone)
         self._panels: list[Panel] = [
@@ -163,6 +165,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.context,
+            self.compare,
             self.journal,
             self.asking,
         ]
@@ -192,12 +195,12 @@ class MainWindow(QMainWindow):
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
             self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
             self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
+            self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.context_dock, self.ask_dock, self.journal_dock = self._docks[3:]
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock = self._docks[3:]
         self._tab_lower_docks()
-        for dock in (self.ask_dock, self.journal_dock):
-            dock.hide()  # until it is asked for
+        self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
@@ -339,7 +342,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -352,6 +355,7 @@ class MainWindow(QMainWindow):
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
+        dock.toggleViewAction().triggered.connect(dock.raise_)  # where it lies under another
         return dock
 
     def _tab_lower_docks(self) -> None:
@@ -378,6 +382,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: item"),
             tr("Show panel: context.md"),
             tr("Show panel: ask"),
+            tr("Show panel: compare"),
             tr("Show panel: journal"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
@@ -490,12 +495,16 @@ class MainWindow(QMainWindow):
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
-        self.context_dock.visibilityChanged.connect(self._on_context_dock_visibility_changed)
         self.asking.open_wanted.connect(self.open_item)
         self.asking.filter_wanted.connect(self.go_to_filter)
         self.asking.search_wanted.connect(self.search_box.search)
         self.asking.connections_wanted.connect(self.connections_action.trigger)
         self.asking.import_wanted.connect(self.import_wanted)
+        self.compare.item_wanted.connect(self.open_item)
+        self.context.compare_wanted.connect(self._on_context_compare_wanted)
+        self.compare.preview_wanted.connect(self.context_dock.raise_)
+        for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
+            dock.visibilityChanged.connect(partial(self._on_dock_visibility_changed, lower))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -581,6 +590,8 @@ class MainWindow(QMainWindow):
             self.asking.ask_button,
             self.asking.view,
             close_buttons[5],
+            *self.compare.stops,
+            close_buttons[6],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
@@ -648,6 +659,7 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
+        self.compare.set_engine()
         self.asking.set_engine(engine, keeps_answers=keeps_view)
         self._allow_actions()
         self.show_name(name)
@@ -721,9 +733,10 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        panels = (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.context, self.journal)
-        for panel in (*panels, self.asking):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
+        for lower in (self.context, self.asking, self.compare, self.journal):
+            lower.refresh()
         self._ask_health()
 
     def _show_view(self) -> None:
@@ -876,6 +889,7 @@ class MainWindow(QMainWindow):
             self.viewer,
             self.context,
             self.asking,
+            self.compare,
             self.journal,
             self.search_box.search_edit,
         ]
@@ -884,6 +898,7 @@ class MainWindow(QMainWindow):
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
             self.context: self.context.header,
+            self.compare: self.compare.head,
             self.journal: self.journal.head,
             self.asking: self.asking.head,
             self.search_box.search_edit: self.top,
@@ -895,7 +910,7 @@ class MainWindow(QMainWindow):
                 at = place
         for further in range(1, len(panes) + 1):
             pane = panes[(at + further * step) % len(panes)]
-            if pane.isVisible():
+            if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
@@ -915,11 +930,17 @@ class MainWindow(QMainWindow):
     def _is_list_read(self) -> bool:
         return not self.items.jobs.is_running("first")
 
-    def _on_context_dock_visibility_changed(self, is_seen: bool) -> None:
+    def _on_dock_visibility_changed(self, panel: ContextPanel | ComparePanel, is_seen: bool) -> None:
         if is_seen:
-            self.context.look()
+            panel.look()
         else:
-            self.context.rest()
+            panel.rest()
+
+    def _on_context_compare_wanted(self) -> None:
+        self.compare_dock.show()
+        self.compare_dock.raise_()
+        self.compare.show_best()
+        self.compare.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -1116,6 +1137,9 @@ class MainWindow(QMainWindow):
         searches = self._settings.value("searches") if self._settings is not None else None
         if isinstance(searches, str):
             self.search_box.restore_recent(searches)
+        context = self._settings.value("context") if self._settings is not None else None
+        if isinstance(context, str):
+            self.context.restore(context)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -1157,7 +1181,7 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock not in (self.ask_dock, self.journal_dock))
+            dock.setVisible(dock is not self.journal_dock)
         self._docks[3].raise_()
         self.place_docks()
 
@@ -1207,6 +1231,7 @@ class MainWindow(QMainWindow):
                 self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("context", self.context.state())
             self._settings.setValue("searches", self.search_box.recent_state())
         if self._jobs_view is not None:
             self._jobs_view.hide()

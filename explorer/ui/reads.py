@@ -43,6 +43,7 @@ def watch(window: MainWindow) -> None:
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
         (window.context.jobs, of_context(window)),
+        (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
         (window.asking.jobs, of_asking(window)),
     )
@@ -112,6 +113,13 @@ def of_context(window: MainWindow) -> Reads:
         "rest": writing,
         "save": None,  # waits for a person
         "link": None,
+    }
+
+
+def of_compare(window: MainWindow) -> Reads:
+    return {
+        "gather": Read(tr("Compiling context.md for another node"), window.compare.stop),
+        "compare": Read(tr("Comparing two documents"), window.compare.stop),
     }
 
 

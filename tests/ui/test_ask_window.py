@@ -65,7 +65,7 @@ async def test_the_field_is_one_step_away(qtbot: QtBot, tmp_path: Path, until: U
     async with opened(qtbot, tmp_path, until) as window:
         window.restore_layout()
         window.activateWindow()
-        assert not dock_of(window).isVisible(), "closed until it is asked for"
+        await until(lambda: window.asking.visibleRegion().isEmpty())  # context.md lies on it
         if by == "button":
             button = window.findChild(QToolButton, "askButton")
             assert isinstance(button, QToolButton)
@@ -74,7 +74,7 @@ async def test_the_field_is_one_step_away(qtbot: QtBot, tmp_path: Path, until: U
         else:
             modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
             qtbot.keyClick(window.items.view, Qt.Key.Key_A, modifiers)
-        assert dock_of(window).isVisible()
+        await until(lambda: not window.asking.visibleRegion().isEmpty())
         focus = QApplication.focusWidget()
         assert focus is window.findChild(QLineEdit, "askEdit")
         assert len(window.findChildren(QWidget, "askEdit")) == 1
@@ -91,7 +91,7 @@ async def test_it_lies_on_the_panels_below_the_item(qtbot: QtBot, tmp_path: Path
         window.show_journal()
         window.show_asking()
         names = {dock.objectName() for dock in window.tabifiedDockWidgets(dock_of(window))}
-        assert names == {"contextDock", "journalDock"}
+        assert names == {"contextDock", "compareDock", "journalDock"}
         await until(lambda: not window.asking.visibleRegion().isEmpty())
     async with opened(qtbot, tmp_path, until, settings=settings) as window:
         window.restore_layout()

@@ -97,6 +97,11 @@ def line_of(entry: Entry) -> str:
     return shown(headline(entry.hit).line) or tr("(empty)")
 
 
+def _is_same(one: Entry, other: Entry) -> bool:
+    """Whether they are of one item in one section; what is taken out goes to the end, and the row stays current."""
+    return (one.hit.id, one.section, one.is_taken_out) == (other.hit.id, other.section, other.is_taken_out)
+
+
 def second_line(entry: Entry) -> str:
     """Of which section it is, and why it is not in it."""
     heading = inline(entry.heading, 60)
@@ -261,11 +266,7 @@ class EntryPage(QWidget):
         found = [one for one in self._all if self._section is None or (one.section == self._section and not one.is_in)]
         self.model.show_entries(found)
         same = next(
-            (
-                at
-                for at, one in enumerate(found)
-                if current is not None and (one.hit.id, one.section) == (current.hit.id, current.section)
-            ),
+            (at for at, one in enumerate(found) if current is not None and _is_same(one, current)),
             min(max(row, 0), len(found) - 1),
         )
         if found:

@@ -31,14 +31,23 @@ _SIDE = 6
 _ICON = 16
 _CHEVRON = 12
 _GAP = 5
+_OWN_MOST_PX = 110  # for the words of its own segment
 _POPUP_PX = (320, 280)
 _ON_THE_WAY = " / "
+_ROLE = "smallMedium"
 _PASSED = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 def words_of(node: Namespace) -> str:
     """A node as it is shown: `team:acme / agent:triage`, `root`."""
     return _ON_THE_WAY.join(map(str, node.segments)) or tr("root")
+
+
+def _shorter(node: Namespace) -> list[str]:
+    """The node in words, and what may be said of it where there is less room: its own segment is said last of all."""
+    segments = list(map(str, node.segments))
+    ends = [_ON_THE_WAY.join(["…", *segments[at:]]) for at in range(1, len(segments))]
+    return [words_of(node), *ends, *segments[-1:]]
 
 
 def icon_of(node: Namespace) -> str:
@@ -97,11 +106,15 @@ class NodeButton(QAbstractButton):
         self._popup = None
 
     def sizeHint(self) -> QSize:
-        width = text_width(words_of(self._node), "smallMedium") + 2 * _SIDE + _ICON + _CHEVRON + 2 * _GAP + 1
-        return QSize(width, theme().row_height("chip"))
+        return QSize(text_width(words_of(self._node), _ROLE) + 1 + self._around, theme().row_height("chip"))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(theme().scaled(84), self.sizeHint().height())
+        own = min(text_width(_shorter(self._node)[-1], _ROLE) + 1, theme().scaled(_OWN_MOST_PX))
+        return QSize(own + self._around, self.sizeHint().height())
+
+    @property
+    def _around(self) -> int:
+        return 2 * _SIDE + _ICON + _CHEVRON + 2 * _GAP
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -116,8 +129,8 @@ class NodeButton(QAbstractButton):
         draw_icon(painter, place(0, _ICON), icon_of(self._node))
         room = inner.width() - _ICON - _CHEVRON - 2 * _GAP
         words = place(_ICON + _GAP, room)
-        elide = Qt.TextElideMode.ElideMiddle
-        width = draw_text(painter, words, words_of(self._node), "smallMedium", "text", elide=elide)
+        said = next((one for one in _shorter(self._node) if text_width(one, _ROLE) <= room), str(self._node.last))
+        width = draw_text(painter, words, said, _ROLE, "text", elide=Qt.TextElideMode.ElideMiddle)
         draw_icon(painter, place(_ICON + _GAP + width + _GAP, _CHEVRON), "chevron-down", "text2", _CHEVRON)
         if self.hasFocus():
             draw_focus_ring(painter, self.rect(), 6)

@@ -50,6 +50,13 @@ class Entry:
         return not self.why_not
 
 
+def hits_of(gathered: Gathered) -> dict[ItemId, Hit]:
+    """Every item that was gathered; of what a brief cites, as much as was cited."""
+    cited = (one for answered in gathered.briefs for one in answered.citations)
+    hits = {one.id: Hit(id=one.id, kind=one.kind, text=one.snippet, meta=one.meta, score=0.0) for one in cited}
+    return hits | {hit.id: hit for hit in gathered.learnings}
+
+
 def parts_of(trimmed: Trimmed) -> list[Part]:
     """The sections for bar and lines."""
     return [
