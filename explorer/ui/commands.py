@@ -123,11 +123,11 @@ class Commands:
             for facet in self._cut
         ]
         made += self._node_beyond(typed)
+        question = tr("Ask: {words}", words=words)
+        made.append(Command(question, tr("Question"), partial(window.show_asking, typed), "ask"))
         if window.engine.descriptor().fetch_modes:
             search = tr("Search inside the filter for {words}", words=words)
             made.append(Command(search, tr("Search"), partial(window.search_box.search, typed), "search"))
-        question = tr("Ask: {words}", words=words)
-        made.append(Command(question, tr("Question"), partial(window.show_asking, typed), "ask"))
         return made
 
     # Where one can go

@@ -106,6 +106,7 @@ async def test_the_palette_asks(qtbot: QtBot, tmp_path: Path, until: Until) -> N
         await until(lambda: not window.palette_box.jobs.is_busy)
         qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_End)
         qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_PageDown)
+        qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Up)  # the search is last
         qtbot.keyClick(window.palette_box.edit, Qt.Key.Key_Return)
         await until(lambda: window.asking.answered is not None)
         assert window.asking.ask_edit.text() == ASKED
