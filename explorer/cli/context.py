@@ -22,7 +22,7 @@ from explorer.context import (
     gather,
     trim,
 )
-from explorer.contract import ConfigError, Reach, Timestamp, wire
+from explorer.contract import ConfigError, EngineFailure, Reach, Timestamp, wire
 from explorer.contract.model import Model, reason
 from explorer.engines.os_errors import why
 from explorer.transfer import FileError, refuse_memory, write_file
@@ -36,7 +36,8 @@ EPILOG = """\
 --briefs reads JSON: a list of briefs, each with a heading, a question and perhaps a filter as list --json has it; or
 a whole spec with budget_tokens, briefs, learnings_limit and reach. Flags come before what a file or a preset says.
 --json prints one object: markdown, tokens (estimated: four characters each), generated_at, engine, refs (ids).
-Exit status: 0 compiled, an empty document too; 1 failed; 2 wrong usage."""
+Exit status: 0 compiled, an empty document too; 1 failed, or nothing
+was answered; 2 wrong usage."""
 
 log = logging.getLogger("explorer.context")
 
@@ -70,6 +71,8 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
         if args.output is not None:
             refuse_memory(args.output, memory.path)
         gathered = await gather(memory.engine, spec)
+    if gathered.failure is not None:  # an agent may well begin without some of it, but not without knowing
+        raise EngineFailure(gathered.failure)
     trimmed = trim(gathered, spec.budget_tokens, generated_at=Timestamp.now_utc())
     doc = trimmed.doc
     text = doc.model_dump_json() + "\n" if args.json else doc.markdown

@@ -7,7 +7,7 @@ joins them between. Where anything else is said, nothing is known of where it co
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,7 +15,8 @@ from explorer.contract import Citation, ItemId
 from explorer.contract.model import WHITE_SPACE, collapsed, trimmed
 
 _SPACE = f"[{WHITE_SPACE}]"
-_LETTER = r"[^\W\u2e80-\ua4ff\uac00-\ud7ff\uf900-\ufaff]"
+_WORD = re.compile(f"[^{WHITE_SPACE}]+")
+_LETTER = re.compile(r"[^\W\u2e80-\ua4ff\uac00-\ud7ff\uf900-\ufaff]")
 """One of a word that white space ends; Chinese and Japanese ones stand beside one another."""
 _MARK = re.compile(rf"{_SPACE}*(?:\[\d+\])+")
 """A citation's number after what it belongs to."""
@@ -40,18 +41,21 @@ class Piece:
 
 def pieces_of(body: str, citations: Sequence[Citation]) -> tuple[Piece, ...] | None:
     """The pieces of an answer, in order; None where some of it cannot be told."""
-    found = _whole_snippets(body, citations)
     snippets = [(cited.id, collapsed(cited.snippet)) for cited in citations]
+    spans = _whole_snippets(body, {snippet for _, snippet in snippets if snippet})
     at = 0
-    for piece in [*found, Piece(len(body), len(body), frozenset())]:
-        for start, stop in _between(body, at, piece.start):
-            words = collapsed(body[start:stop])
-            said = _as_words(words)
-            ids = frozenset(id for id, snippet in snippets if said.search(snippet))
-            if ids:
-                found.append(Piece(start, stop, ids))
-        at = piece.stop
-    found = [_with_mark(body, piece) for piece in sorted(found, key=lambda piece: piece.start)]
+    for start, stop in [*spans, (len(body), len(body))]:
+        spans += _between(body, at, start)
+        at = stop
+    found = []
+    for start, stop in sorted(spans):
+        words = collapsed(body[start:stop])
+        # What is an item's whole snippet is quoted from that one, though a longer one may hold it too.
+        ids = frozenset(id for id, snippet in snippets if snippet == words)
+        ids = ids or frozenset(id for id, snippet in snippets if any(True for _ in _places(words, snippet)))
+        if ids:
+            mark = _MARK.match(body, stop)
+            found.append(Piece(start, mark.end() if mark else stop, ids))
     return tuple(found) if found and _is_all(body, found) else None
 
 
@@ -63,37 +67,42 @@ def without(body: str, citations: Sequence[Citation], gone: Collection[ItemId]) 
     left = [piece for piece in pieces if not piece.ids <= set(gone)]
     if not left:
         return ""
-    lead = body[: pieces[0].start]
     before = len({cited.id for cited in citations})
     after = len({cited.id for cited in citations if cited.id not in gone})
-    made = [re.sub(rf"\b{before}\b", str(after), lead)]
-    for number, piece in enumerate(pieces):
-        if piece in left:
-            made += [
-                body[pieces[number - 1].stop : piece.start] if len(made) > 1 else "",
-                body[piece.start : piece.stop],
-            ]
-    made.append(body[pieces[-1].stop :])
-    return trimmed("".join(made))
+    lead = re.sub(rf"\b{before}\b", str(after), body[: pieces[0].start])
+    made = lead + body[left[0].start : left[0].stop]
+    for one, other in pairwise(pieces):
+        if other in left[1:]:
+            made += body[one.stop : other.stop]
+    return trimmed(made + body[pieces[-1].stop :])
 
 
-def _whole_snippets(body: str, citations: Sequence[Citation]) -> list[Piece]:
-    """Where the snippets stand whole, the longest first, so that one inside another is part of that."""
-    by_text: dict[str, set[ItemId]] = {}
-    for cited in citations:
-        if text := collapsed(cited.snippet):
-            by_text.setdefault(text, set()).add(cited.id)
-    found: list[Piece] = []
-    for text in sorted(by_text, key=len, reverse=True):
-        for match in _as_words(text).finditer(body):
-            if all(match.end() <= piece.start or piece.stop <= match.start() for piece in found):
-                found.append(Piece(match.start(), match.end(), frozenset(by_text[text])))
-    return sorted(found, key=lambda piece: piece.start)
+def _whole_snippets(body: str, snippets: Collection[str]) -> list[tuple[int, int]]:
+    """Where snippets stand whole, in any white space; the longest first, so that one inside another is part of that."""
+    words = [match.span() for match in _WORD.finditer(body)]
+    flat = " ".join(body[start:stop] for start, stop in words)
+    places = [place for start, stop in words for place in range(start, stop + 1)]  # in `body`, of each of `flat`
+    found: list[tuple[int, int]] = []
+    for text in sorted(snippets, key=len, reverse=True):
+        for at in _places(text, flat):
+            span = places[at], places[at + len(text) - 1] + 1
+            if all(span[1] <= start or stop <= span[0] for start, stop in found):
+                found.append(span)
+    return sorted(found)
 
 
-def _as_words(text: str) -> re.Pattern[str]:
-    """Where `text` stands with any white space in it, and not as a part of words."""
-    return re.compile(rf"(?<!{_LETTER}){rf'{_SPACE}+'.join(map(re.escape, text.split(' ')))}(?!{_LETTER})")
+def _places(part: str, text: str) -> Iterator[int]:
+    """Where `part` stands in `text` and does not begin or end within a word."""
+    at = text.find(part)
+    while at >= 0:
+        end = at + len(part)
+        if not (_is_inside(text[at - 1 : at], part[0]) or _is_inside(text[end : end + 1], part[-1])):
+            yield at
+        at = text.find(part, at + 1)
+
+
+def _is_inside(beyond: str, char: str) -> bool:
+    return _LETTER.match(beyond) is not None and _LETTER.match(char) is not None
 
 
 def _between(body: str, start: int, stop: int) -> list[tuple[int, int]]:
@@ -108,11 +117,6 @@ def _between(body: str, start: int, stop: int) -> list[tuple[int, int]]:
         if any(map(str.isalnum, text)):
             found.append((begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())))
     return found
-
-
-def _with_mark(body: str, piece: Piece) -> Piece:
-    mark = _MARK.match(body, piece.stop)
-    return Piece(piece.start, mark.end(), piece.ids) if mark else piece
 
 
 def _is_all(body: str, pieces: Sequence[Piece]) -> bool:

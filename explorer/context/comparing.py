@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import accumulate
 
 from explorer.context.spec import ContextDoc
-from explorer.contract import ItemId
+from explorer.contract import ItemId, is_blank
 
 _NO_CONTENT = ("generated_at: ", "tokens: ")
 _REFS = re.compile(r"refs: \[(.*)\]")
@@ -101,7 +101,8 @@ def _keys(lines: list[str]) -> list[str]:
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
-    matcher = SequenceMatcher(None, _keys(old), _keys(new), autojunk=False)
+    # Empty lines and spaces are in every text: they join what is alike, and are nothing to begin with.
+    matcher = SequenceMatcher(is_blank, _keys(old), _keys(new), autojunk=False)
     for tag, old_start, old_stop, new_start, new_stop in matcher.get_opcodes():
         went, came = old[old_start:old_stop], new[new_start:new_stop]
         if tag == "equal":
@@ -128,7 +129,7 @@ def _word_changes(old: str, new: str) -> _Pair:
     if max(len(mid_a), len(mid_b)) > _MOST_WORDS:
         blocks = [(0, len(mid_a), 0, len(mid_b))]
     else:
-        codes = SequenceMatcher(None, mid_a, mid_b, autojunk=False).get_opcodes()
+        codes = SequenceMatcher(is_blank, mid_a, mid_b, autojunk=False).get_opcodes()
         blocks = [code[1:] for code in codes if code[0] != "equal"]
     old_spans = _spans(a, [(start + first, start + last) for first, last, _, _ in blocks])
     new_spans = _spans(b, [(start + first, start + last) for _, _, first, last in blocks])

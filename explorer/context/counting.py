@@ -35,7 +35,7 @@ _WEIGHTS = (
 _RUNS = re.compile("|".join(f"({run})" for run, _ in _WEIGHTS))
 
 _DIFFERS = 1.5
-_PIECES = re.compile(r"(?<=[^ \u2581]) (?=[^ \u2581])|(?=\n)")
+_PIECES = re.compile(r"(?<=[^ \u2581]) (?=[^ \u2581\n])|(?=\n)")
 
 
 def fair_tokens(text: str) -> int:

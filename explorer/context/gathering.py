@@ -74,6 +74,14 @@ class Gathered:
     kept: list[Offer] = field(default_factory=list, init=False, repr=False)
     """What trimming made of it last; not for other use."""
 
+    @property
+    def failure(self) -> str | None:
+        """The text of the first failure where nothing that was asked was answered; else None."""
+        asked = [answered.error if answered.skipped is Why.FAILED else None for answered in self.briefs]
+        if self.spec.learnings_limit:
+            asked.append(self.learnings_error)
+        return asked[0] if asked and None not in asked else None
+
 
 async def gather(engine: MemoryEngine, spec: ContextSpec) -> Gathered:
     """Ask everything that a document by this spec can need: a recall for each brief, and the learnings' list.

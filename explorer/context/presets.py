@@ -131,5 +131,16 @@ def _places(entries: list[Any], name: str) -> list[int]:
 
 def _written(preset: Preset, old: dict[str, Any]) -> dict[str, Any]:
     """The entry as it goes to the file: what this version knows is new, and what it does not know stays."""
-    unknown = {key: value for key, value in old.items() if key not in Preset.model_fields}
-    return {**preset.model_dump(mode="json", by_alias=True), **unknown}
+    new = preset.model_dump(mode="json", by_alias=True)
+    old_briefs = old.get("briefs")
+    before = {str(brief.get("heading")): brief for brief in _dicts(old_briefs if isinstance(old_briefs, list) else [])}
+    new["briefs"] = [{**brief, **_unknown(before.get(brief["heading"], {}), Brief)} for brief in new["briefs"]]
+    return {**new, **_unknown(old, Preset)}
+
+
+def _dicts(values: list[Any]) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)]
+
+
+def _unknown(entry: dict[str, Any], model: type[Model]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in model.model_fields}

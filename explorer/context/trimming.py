@@ -84,7 +84,7 @@ class LeftOut:
     text: str
     """How its text, or what was cited of it, begins: one line, as stored."""
     is_cited_elsewhere: bool
-    """Whether the document names it all the same, for another section."""
+    """Whether the refs of the document name it all the same."""
 
     @property
     def reason(self) -> str:
@@ -245,4 +245,4 @@ def _why_not(offered: Offer, cut: _Cut, brief: OfferedBrief, id: ItemId) -> Why 
 
 
 def _start(text: str) -> str:
-    return collapsed(text[: 2 * _SNIPPET])[:_SNIPPET]
+    return collapsed(trimmed(text)[: 2 * _SNIPPET])[:_SNIPPET]

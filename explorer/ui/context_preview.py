@@ -49,7 +49,7 @@ from explorer.ui.context_parts.entries import EntryPage
 from explorer.ui.context_parts.node_button import NodeButton
 from explorer.ui.context_parts.pages import RENDERED, SOURCE, DocumentPages, passages_of
 from explorer.ui.context_parts.section_bar import SectionBar, SectionLines
-from explorer.ui.context_parts.shown import Entry, bodies_of, entries_of, failures_of, parts_of
+from explorer.ui.context_parts.shown import Entry, bodies_of, cited_of, entries_of, failures_of, hits_of, parts_of
 from explorer.ui.dialogs.briefs import BriefsDialog
 from explorer.ui.dialogs.receipt_page import choose_target, put_file
 from explorer.ui.empty import EmptyState
@@ -118,7 +118,6 @@ class ContextPanel(QWidget):
         self._gathered_for: Namespace | None = None
         self._before: tuple[Gathered, Timestamp] | None = None  # what it was before a removal
         self._trimmed: Trimmed | None = None
-        self._entries: list[Entry] = []
         self._without: frozenset[ItemId] = frozenset()
         self._is_stopped = False
         self._fair: int | None = None
@@ -373,11 +372,6 @@ class ContextPanel(QWidget):
         return self._trimmed
 
     @property
-    def entries(self) -> list[Entry]:
-        """Every item of what is shown, and of what it is without."""
-        return self._entries
-
-    @property
     def stops(self) -> list[QWidget]:
         """Where the Tab key comes to in the title bar."""
         segments = [self.segments.button(choice) for choice in (RENDERED, SOURCE, ITEMS)]
@@ -412,7 +406,7 @@ class ContextPanel(QWidget):
     def state(self) -> str:
         """Briefs and budget, for `restore`."""
         spec = self.spec.model_copy(update={"reach": None})
-        return spec.model_dump_json(by_alias=True)
+        return spec.model_dump_json()
 
     def restore(self, state: str) -> None:
         """Go on with the briefs and the budget of before; what is not understood is left aside."""
@@ -552,13 +546,8 @@ class ContextPanel(QWidget):
         """Drop what was answered, and all that is made of it."""
         self._trimming.stop()
         self._waiting.stop()
-        for lane in ("gather", "count"):
-            self.jobs.cancel(lane)
-        self._gathered, self._gathered_for, self._trimmed = None, None, None
-        self._entries = []
-        self.pages.clear()
-        self.entry_page.show_entries([])
-        self._show_numbers()
+        self.jobs.cancel("gather")
+        self._forget_shown()
         self.changed.emit()
 
     # Trimming
@@ -583,11 +572,11 @@ class ContextPanel(QWidget):
         self._trimmed = trimmed = trim(
             gathered, self.budget.tokens, without=self._without, generated_at=self._gathered_at
         )
-        self._entries = entries_of(gathered, trimmed, self._without)
-        headings = [one.heading for one in trimmed.sections]
-        self.entry_page.show_entries(self._entries)
+        if self.segments.choice == ITEMS:
+            self._list_items()
         if trimmed.doc.markdown:
-            passages = passages_of(headings, bodies_of(trimmed), self._entries)
+            headings = [one.heading for one in trimmed.sections]
+            passages = passages_of(headings, bodies_of(trimmed), cited_of(gathered, trimmed, self._without))
             self.pages.show_document(trimmed.doc.markdown, passages)
         else:
             self.pages.clear()
@@ -596,6 +585,13 @@ class ContextPanel(QWidget):
         self._show_numbers()
         self._show_state()
         self.changed.emit()
+
+    def _list_items(self) -> None:
+        """The items of the document that is shown, for their page."""
+        gathered, trimmed = self._gathered, self._trimmed
+        if gathered is not None and trimmed is not None:
+            work = asyncio.to_thread(entries_of, gathered, trimmed, self._without)
+            self.jobs.start("items", work, self.entry_page.show_entries)
 
     def _on_counted(self, counted: tuple[int, str]) -> None:
         self._fair, self._counted_by = counted
@@ -618,8 +614,8 @@ class ContextPanel(QWidget):
         self.bar.show_parts(parts)
         self.lines.show_parts(parts)
         self.lines.setVisible(bool(self.lines.lines))
-        known = {entry.hit.id for entry in self._entries}
-        n = len(self._without & known)
+        known = hits_of(self._gathered).keys() if self._gathered is not None and self._without else ()
+        n = len(self._without.intersection(known))
         words = tr_n("Without {n} item that you left out.", "Without {n} items that you left out.", n, n=text.number(n))
         self.without_label.setText(words)
         self.without_row.setVisible(n > 0)
@@ -674,8 +670,9 @@ class ContextPanel(QWidget):
         self._show_state()
 
     def _forget_shown(self) -> None:
+        for lane in ("count", "items"):
+            self.jobs.cancel(lane)
         self._gathered, self._gathered_for, self._trimmed = None, None, None
-        self._entries = []
         self.pages.clear()
         self.entry_page.show_entries([])
         self._show_numbers()
@@ -772,6 +769,7 @@ class ContextPanel(QWidget):
     def _on_segments_chosen(self, choice: str) -> None:
         if choice == ITEMS:
             self.entry_page.look_at(None)
+            self._list_items()
         else:
             self.pages.choose(choice)
         self._show_state()
@@ -792,6 +790,7 @@ class ContextPanel(QWidget):
         """The items that a section is without, with the reasons."""
         self.segments.set_choice(ITEMS)
         self.entry_page.look_at(section)
+        self._list_items()
         self._show_state()
         self.entry_page.setFocus(Qt.FocusReason.OtherFocusReason)
 

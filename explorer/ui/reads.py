@@ -107,6 +107,7 @@ def of_context(window: MainWindow) -> Reads:
     writing = Read(tr("Writing context.md to the screen"), context.pages.stop)
     return {
         "gather": Read(tr("Compiling context.md"), context.stop),
+        "items": Read(tr("Listing the items of context.md"), partial(context.jobs.stop, "items")),
         "count": Read(tr("Counting the tokens of context.md"), partial(context.jobs.stop, "count")),
         "parse": writing,
         "first": writing,

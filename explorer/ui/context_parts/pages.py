@@ -173,8 +173,7 @@ class DocumentPages(QWidget):
         self._markdown = ""
         self._passages: list[Passage] = []
         self._starts: list[int] = []  # where each section begins in the rendered page
-        self._written = ""  # which page has the document
-        self._writing: Writing | None = None
+        self._writings: dict[str, Writing] = {}  # of the pages that have the document, or some of it
         self._parsed: OrderedDict[str, list[Block] | None] = OrderedDict()
         self.read_view = CitingReader("contextReadView")
         self.read_view.setAccessibleName(tr("context.md, rendered"))
@@ -219,12 +218,17 @@ class DocumentPages(QWidget):
         self.stack.setCurrentWidget(self.view)
         if had_focus:
             self.view.setFocus(Qt.FocusReason.OtherFocusReason)
-        if self._written != choice:
+        self.stop()
+        writing = self._writings.get(choice)
+        if writing is None or (writing.is_partial and len(self._markdown) <= FIRST_CHARS):
             self._write()
+        else:
+            self._show_foot()
 
     def show_document(self, markdown: str, passages: list[Passage]) -> None:
         """Show another document; what is read stays where it is on the screen, as far as it is there still."""
         self._markdown, self._passages = markdown, passages
+        self._writings.clear()
         self._write()
 
     def clear(self) -> None:
@@ -232,8 +236,7 @@ class DocumentPages(QWidget):
         self.stop()
         self._markdown, self._passages = "", []
         self._parsed.clear()
-        self._written = ""
-        self._writing = None
+        self._writings.clear()
         self.read_view.start()
         self.source_view.start("mono")
         self.foot.hide()
@@ -246,6 +249,7 @@ class DocumentPages(QWidget):
     def redraw(self) -> None:
         """Write everything again: formats hold the colours of the time they were made."""
         if self._markdown:
+            self._writings.clear()
             self._write()
 
     def go_to_section(self, at: int) -> None:
@@ -265,7 +269,6 @@ class DocumentPages(QWidget):
 
     def _write(self) -> None:
         self.stop()
-        self._written = ""
         if self._choice == SOURCE:
             self._write_source()
         else:
@@ -309,7 +312,7 @@ class DocumentPages(QWidget):
 
     def _begin(self, choice: str, writing: Writing, place: int) -> None:
         """Write what is seen at once, the rest of a usual document after that, of a long one when it is asked for."""
-        self._writing, self._written = writing, choice
+        self._writings[choice] = writing
         writing.write_now(NOW_CHARS)
         view = self.view
         view.go_to_start()
@@ -326,14 +329,14 @@ class DocumentPages(QWidget):
         self._show_foot()
 
     def _show_foot(self, *, is_quiet: bool = False) -> None:
-        writing = self._writing
+        writing = self._writings.get(self._choice)
         is_partial = writing is not None and writing.is_partial and not is_quiet
         self.note_label.setText(writing.words if writing is not None else "")
         self.rest_button.setText(tr(LOAD))
         self.foot.setVisible(is_partial)
 
     def _on_rest_button_clicked(self) -> None:
-        writing = self._writing
+        writing = self._writings.get(self._choice)
         if writing is None:
             return
         if self.jobs.is_running("rest"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from explorer.context import Gathered, State, Trimmed, Why
-from explorer.contract import Hit, ItemId
+from explorer.contract import Citation, Hit, ItemId
 from explorer.i18n import tr, tr_n
 from explorer.text import listed, number, out_of, shown
 
@@ -53,8 +53,7 @@ class Entry:
 def hits_of(gathered: Gathered) -> dict[ItemId, Hit]:
     """Every item that was gathered; of what a brief cites, as much as was cited."""
     cited = (one for answered in gathered.briefs for one in answered.citations)
-    hits = {one.id: Hit(id=one.id, kind=one.kind, text=one.snippet, meta=one.meta, score=0.0) for one in cited}
-    return hits | {hit.id: hit for hit in gathered.learnings}
+    return {one.id: _hit_of(one) for one in cited} | {hit.id: hit for hit in gathered.learnings}
 
 
 def parts_of(trimmed: Trimmed) -> list[Part]:
@@ -114,26 +113,49 @@ def bodies_of(trimmed: Trimmed) -> list[str]:
     return bodies
 
 
+def cited_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:
+    """The items that the document names, section by section in order."""
+    entries: list[Entry] = []
+    for at, (answered, one) in enumerate(zip(gathered.briefs, trimmed.sections, strict=False)):
+        if one.tokens:
+            for cited, numbers in _numbered(answered.citations):
+                if cited.id not in without:
+                    entries.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
+    last = trimmed.sections[-1]
+    kept = [hit for hit in gathered.learnings if hit.id not in without][: last.items]
+    return [*entries, *(Entry(hit, len(gathered.briefs), last.heading) for hit in kept)]
+
+
+def _numbered(citations: Sequence[Citation]) -> list[tuple[Citation, tuple[int, ...]]]:
+    """Each item once, with all of its numbers."""
+    numbers: dict[ItemId, list[int]] = {}
+    for place, cited in enumerate(citations, 1):
+        numbers.setdefault(cited.id, []).append(place)
+    return [(citations[own[0] - 1], tuple(own)) for own in numbers.values()]
+
+
+def _hit_of(cited: Citation) -> Hit:
+    return Hit(id=cited.id, kind=cited.kind, text=cited.snippet, meta=cited.meta, score=0.0)
+
+
 def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:
-    """Every item of every section in order, those in the document before those that are not."""
+    """Every item of every section in order, those in the document before those that are not.
+
+    What of a long answer was cut off takes its time to find out: not for the event loop.
+    """
     left_out = iter(trimmed.left_out)
     missing = next(left_out, None)
     entries: list[Entry] = []
     for at, (answered, one) in enumerate(zip(gathered.briefs, trimmed.sections, strict=False)):
         inside: list[Entry] = []
         outside: list[Entry] = []
-        numbers: dict[ItemId, list[int]] = {}
-        for place, cited in enumerate(answered.citations, 1):
-            numbers.setdefault(cited.id, []).append(place)
-        for id, own in numbers.items():
-            cited = answered.citations[own[0] - 1]
-            hit = Hit(id=id, kind=cited.kind, text=cited.snippet, meta=cited.meta, score=0.0)
-            if missing is not None and (missing.id, missing.section) == (id, one.heading):
+        for cited, numbers in _numbered(answered.citations):
+            if missing is not None and (missing.id, missing.section) == (cited.id, one.heading):
                 is_taken_out = missing.why is Why.WITHOUT
-                outside.append(Entry(hit, at, one.heading, missing.reason, is_taken_out, tuple(own)))
+                outside.append(Entry(_hit_of(cited), at, one.heading, missing.reason, is_taken_out, numbers))
                 missing = next(left_out, None)
             else:
-                inside.append(Entry(hit, at, one.heading, numbers=tuple(own)))
+                inside.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
         entries += [*inside, *outside]
     at = len(gathered.briefs)
     by_id = {hit.id: hit for hit in gathered.learnings}
