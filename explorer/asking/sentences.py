@@ -13,6 +13,7 @@ from explorer.contract.model import collapsed
 _MARK = r"[\[【]\^?\d{1,4}(?:\s*[,;–-]\s*\^?\d{1,4})*[\]】]"
 _MARKS = re.compile(_MARK)
 _ENTRY = re.compile(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?")
+_AT_END = re.compile(rf"{_MARK}$")
 _WITH_SPACE = re.compile(rf"\s*{_MARK}")
 # What ends a sentence: with the quotes that close after it, and the marks that belong to it.
 _END = re.compile(
@@ -162,8 +163,10 @@ def _split(line: str) -> Iterator[str]:
     start = 0
     for end in _END.finditer(line):
         rest = line[end.end() :].lstrip()
-        is_inside = rest[:1].islower() or (_SHORT.search(line[start : end.start() + 1]) and not _MARKS.search(end[0]))
-        if not is_inside:
+        # A mark ends a sentence, however the next one begins.
+        is_marked = _MARKS.search(end[0]) is not None or _AT_END.search(line, start, end.start()) is not None
+        is_inside = rest[:1].islower() or _SHORT.search(line[start : end.start() + 1]) is not None
+        if is_marked or not is_inside:
             yield line[start : end.end()]
             start = end.end()
     if line[start:].strip():

@@ -38,6 +38,8 @@ def told(sentences: tuple[Sentence, ...]) -> list[tuple[str, tuple[int, ...], Ma
         ("Ann sold her bicycle. [1] The kiln fires. [2]", [(1,), (2,)]),
         ("Mr. B. Li bought the bicycle, e.g. in Ulm [1].", [(1,)]),
         ("The kiln fires at 1.240 degrees, i.e. hot [2].", [(2,)]),
+        ("Ann sold it [1], e.g. in Ulm [2].", [(1, 2)]),
+        ("Ann sold it [1]. bo bought it [2].", [(1,), (2,)]),
         ("猫在睡觉。[3] 猫在花园里。[3]", [(3,), (3,)]),
     ],
 )

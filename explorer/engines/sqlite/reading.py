@@ -379,12 +379,15 @@ class Reading:
                 id, item = loaded.take(place.row)
                 found.append(_Found(place, id, item))
             named = recall.named_in(query, [one.item for one in found])
+            has_vector = self._vectors.covered(self._columns.rows)
             quotes = []
             for one in found:
+                # An item that waits for its vector is not far in meaning: nobody knows.
+                is_known = is_hybrid and bool(has_vector[one.place.row])
                 parts = ranking.breakdown(one.place, one.item.meta.observed_at)
                 nearest = partial(self._ranker.span, conn, one.place.row, one.item, question, sought)
                 quotes.append(
-                    recall.quote(one.item, sought, parts.vector_similarity if is_hybrid else None, named, nearest)
+                    recall.quote(one.item, sought, parts.vector_similarity if is_known else None, named, nearest)
                 )
         given = recall.answering(quotes)
         answer = recall.compose([quotes[number] for number in given])

@@ -38,7 +38,7 @@ _SIMILARITY_COUNTS = 3.0
 _BESIDE = 0.3
 """The part of the best evidence that a further item needs."""
 
-_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s")
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2}):\s")
 """How a turn begins that says who speaks, where the role alone does not tell."""
 
 
@@ -172,7 +172,7 @@ def _remark(who: str, day: date | None, text: str) -> str:
 
 
 def _is_of(named: Collection[str], item: StoreItem, span: Span, names: Sequence[str]) -> bool:
-    """Whether a statement, or the reply in it, is said by somebody named or tells of them; another item as a whole does."""
+    """Whether a statement, or its reply, is said by somebody named or tells of them; of other items, the whole."""
     if not named:
         return True
     text = item.render_text()

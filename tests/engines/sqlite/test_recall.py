@@ -199,6 +199,16 @@ async def test_what_answers_in_other_words_is_found_by_its_meaning(folder: Path)
         assert snippets(await recall(engine, "the cat is where?")) == [texts[0]]
 
 
+async def test_item_that_waits_for_its_vector_answers_by_its_words(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("The kiln fires at 1,240 degrees."), note("x"), note("y")])
+    async with opened(folder / "memory.db", embedder=WordVectors(2_000), read_only=True) as engine:
+        status = await engine.vector_status()
+        assert status is None or status.with_vector == 0
+        answer = await recall(engine, "At how many degrees does the kiln fire?")
+        assert snippets(answer) == ["The kiln fires at 1,240 degrees."]
+
+
 async def test_weaker_evidence_is_left_out_beside_stronger(folder: Path) -> None:
     async with opened(folder / "memory.db") as engine:
         await fill(engine, [note("The red kite was seen over Ulm in June."), note("In June."), note("x"), note("y")])
