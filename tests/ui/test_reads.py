@@ -84,6 +84,7 @@ ELSEWHERE = {
     "dialogs/move.py": {"open", "count", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
+    "dialogs/writer.py": {"load", "keyring", "test", "save"},
     "moves.py": {"plan", "continue", "settle", "end"},  # small files of the program's own
     "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
     "selected.py": {"selected"},  # so is this
