@@ -9,10 +9,11 @@ from datetime import tzinfo
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
@@ -45,11 +46,25 @@ from explorer.ui.item_questions import health_sentence
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
+from explorer.ui.rows import draw_text
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead
 
 MAX_CHARS = 10_000  # of a question
 _MENU_CHARS = 60
 _WHOLE_CHARS = 300
+
+
+class _Scope(QLabel):
+    """Of what is asked: as much as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("askScopeLabel")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_text(QPainter(self), self.rect(), self.text(), "small", "text2")
 
 
 class AskPanel(QWidget):
@@ -98,8 +113,12 @@ class AskPanel(QWidget):
         self._allow()
 
     def _build_head(self) -> None:
-        self.head = PaneHead(tr("Ask"), tr("what the filter admits"), tr("the filter"))
+        self.head = PaneHead(tr("Ask"))
         self.head.setProperty("surface", "head")
+        self.scope_label = _Scope()
+        self.elapsed_label = plain_label("small", "text2")
+        self.elapsed_label.setObjectName("askElapsedLabel")
+        self.head.put_aside(self.scope_label, self.elapsed_label)
         self.cancel_action = panel_action(self, tr("Ask"), tr("Stop asking"))
         self.cancel_action.setShortcut(QKeySequence("Esc"))
         self.cancel_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -143,16 +162,11 @@ class AskPanel(QWidget):
         self.ask_button = QPushButton(tr("Ask"))
         self.ask_button.setObjectName("askNowButton")
         self.ask_button.setMinimumWidth(self.ask_button.fontMetrics().horizontalAdvance(tr("Cancel")) + 26)
-        self.scope_label = plain_label("small", "text2")
-        self.scope_label.setObjectName("askScopeLabel")
-        self.scope_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.writer_label = plain_label("small", "caution")
         self.writer_label.setObjectName("askWriterLabel")
         self.writer_label.setWordWrap(True)
-        self.writer_label.setContentsMargins(margins(EDGE, 0, EDGE, 4))
+        self.writer_label.setContentsMargins(margins(EDGE, 0, EDGE, 6))
         self.writer_label.hide()
-        self.elapsed_label = plain_label("small", "text2")
-        self.elapsed_label.setObjectName("askElapsedLabel")
         self.busy_line = BusyLine()
         self.banner = PaneBanner()
         self.banner.setObjectName("askBanner")
@@ -165,21 +179,15 @@ class AskPanel(QWidget):
         self._pages.addWidget(self.empty)
         self._pages.addWidget(self.view)
         row = QHBoxLayout()
-        row.setContentsMargins(margins(EDGE, 8, EDGE, 0))
+        row.setContentsMargins(margins(EDGE, 8, EDGE, 6))
         row.setSpacing(8)
         row.addWidget(self.ask_edit, 1)
         row.addWidget(self.ask_button)
-        scope = QHBoxLayout()
-        scope.setContentsMargins(margins(EDGE, 4, EDGE, 4))
-        scope.setSpacing(8)
-        scope.addWidget(self.scope_label, 1)
-        scope.addWidget(self.elapsed_label)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.head)
         column.addLayout(row)
-        column.addLayout(scope)
         column.addWidget(self.writer_label)
         column.addWidget(self.busy_line)
         column.addWidget(self.banner)
@@ -272,9 +280,7 @@ class AskPanel(QWidget):
     def _on_settings(self, settings: WriterSettings) -> None:
         """Say before it happens where a question goes."""
         place = text.inline(shown_place(settings.endpoint))
-        said = tr(
-            "A model at {address} writes the answers: the question and what is found for it go there.", address=place
-        )
+        said = tr("The question, and what is found for it, go to {address}.", address=place)
         self.writer_label.setText(said if settings.is_on else "")
         self.writer_label.setVisible(settings.is_on)
 
@@ -462,8 +468,9 @@ class AskPanel(QWidget):
 
     def _show_scope(self) -> None:
         words = scope_words(self._filter, self._zone)
-        said = tr("Asks: {conditions}", conditions=words) if words else tr("Asks all items: no filter is set")
-        self.scope_label.setText(said)
+        said = tr("Of what the filter admits: {conditions}", conditions=words) if words else tr("Of all items")
+        self.scope_label.setText(words or tr("all items"))
+        self.scope_label.setAccessibleName(said)
         self.scope_label.setToolTip(text.tip(said))
 
     def _show_whether_stale(self) -> None:

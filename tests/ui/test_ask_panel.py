@@ -156,9 +156,9 @@ async def test_it_says_of_what_it_asks_and_asks_that(qtbot: QtBot, until: Until)
     engine = await filled(ITEMS)
     assert isinstance(engine, FakeEngine)
     async with showing(qtbot, engine) as panel:
-        assert panel.scope_label.text() == "Asks all items: no filter is set"
+        assert panel.scope_label.text() == "all items"
         panel.show_filter(TAGGED)
-        assert panel.scope_label.text().replace("\u2068", "").replace("\u2069", "") == "Asks: tag is refunds"
+        assert panel.scope_label.text().replace("\u2068", "").replace("\u2069", "") == "tag is refunds"
         await asked(qtbot, panel, until, "refunds")
         assert engine.requests("recall")[-1].filter == TAGGED
 

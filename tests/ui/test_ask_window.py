@@ -146,7 +146,7 @@ async def test_it_asks_under_the_filter_of_the_chips(qtbot: QtBot, tmp_path: Pat
         window.go_to_filter(MetaFilter(tags_any=["nobody"]))
         await asked(window, until)
         panel = window.asking
-        assert panel.scope_label.text().replace("\u2068", "").replace("\u2069", "") == "Asks: tag is nobody"
+        assert panel.scope_label.text().replace("\u2068", "").replace("\u2069", "") == "tag is nobody"
         assert state(panel)[0] == "The filter admits nothing"
         press(panel, "Ask without the filter")
         await until(lambda: window.is_idle and panel.answered is not None)

@@ -239,7 +239,7 @@ async def test_the_model_writes_and_what_rests_on_nothing_is_marked(
         await until(lambda: panel.writer_label.isVisible())
         place = server.url.removeprefix("http://")
         told = panel.writer_label.text().replace("\u2068", "").replace("\u2069", "")
-        assert told == f"A model at {place} writes the answers: the question and what is found for it go there."
+        assert told == f"The question, and what is found for it, go to {place}."
         assert server.requests == []
         await asked(qtbot, panel, until)
         assert said(panel) == ["The ledger closes at six.", "Everybody knows that."]

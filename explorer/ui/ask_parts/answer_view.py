@@ -64,7 +64,7 @@ class AnswerView(QScrollArea):
         column.setContentsMargins(0, 12, 0, 16)
         column.setSpacing(0)
 
-        question = plain_label("title", words=isolate(shown(answered.question, _QUESTION_CHARS)))
+        question = plain_label("strong", words=isolate(shown(answered.question, _QUESTION_CHARS)))
         question.setObjectName("askedLabel")
         question.setWordWrap(True)
         column.addWidget(_inset(question))

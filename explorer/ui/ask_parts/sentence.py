@@ -83,9 +83,12 @@ class SentenceRow(QLabel):
         pad = _pad()
         x, y = text_width(lines[-1]) + _GAP, pad + (len(lines) - 1) * height
         parts: list[tuple[QWidget, QPoint]] = []
-        for part in self._parts:
+        for at, part in enumerate(self._parts):
             size = _size_of(part)
-            if x + size.width() > width and x > 0:
+            needed = size.width()
+            if isinstance(part, IconLabel):  # the reason stands beside its sign
+                needed += _GAP + _size_of(self._parts[at + 1]).width()
+            if x + needed > width and x > 0:
                 x, y = 0, y + height
             parts.append((part, QPoint(x, y + (height - size.height()) // 2)))
             x += size.width() + (_GAP if isinstance(part, IconLabel) else 0)
