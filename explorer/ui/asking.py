@@ -44,7 +44,7 @@ from explorer.ui.dialogs.writer import WriterDialog, shown_place
 from explorer.ui.empty import TELLS_AFTER_S, TICK_MS, Action, EmptyState
 from explorer.ui.item_questions import health_sentence
 from explorer.ui.jobs import Jobs, Stopped
-from explorer.ui.labels import plain_label
+from explorer.ui.labels import paragraph, plain_label
 from explorer.ui.margins import margins
 from explorer.ui.rows import draw_text
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead
@@ -162,9 +162,7 @@ class AskPanel(QWidget):
         self.ask_button = QPushButton(tr("Ask"))
         self.ask_button.setObjectName("askNowButton")
         self.ask_button.setMinimumWidth(self.ask_button.fontMetrics().horizontalAdvance(tr("Cancel")) + 26)
-        self.writer_label = plain_label("small", "caution")
-        self.writer_label.setObjectName("askWriterLabel")
-        self.writer_label.setWordWrap(True)
+        self.writer_label = paragraph("small", "caution", "askWriterLabel")
         self.writer_label.setContentsMargins(margins(EDGE, 0, EDGE, 6))
         self.writer_label.hide()
         self.busy_line = BusyLine()

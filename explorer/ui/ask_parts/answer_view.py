@@ -17,7 +17,7 @@ from explorer.ui.ask_parts.sentence import SentenceRow
 from explorer.ui.ask_parts.source import SourceRow
 from explorer.ui.empty import Action
 from explorer.ui.headline import headline
-from explorer.ui.labels import plain_label
+from explorer.ui.labels import paragraph, plain_label
 from explorer.ui.viewer_parts.passage import Cited
 
 _SIDE = 16
@@ -64,18 +64,14 @@ class AnswerView(QScrollArea):
         column.setContentsMargins(0, 12, 0, 16)
         column.setSpacing(0)
 
-        question = plain_label("strong", words=isolate(shown(answered.question, _QUESTION_CHARS)))
-        question.setObjectName("askedLabel")
-        question.setWordWrap(True)
-        column.addWidget(_inset(question))
+        question = isolate(shown(answered.question, _QUESTION_CHARS))
+        column.addWidget(_inset(paragraph("strong", "text", "askedLabel", question)))
         if answered.says_nothing:
             self._add_nothing(column, ways_on)
         else:
-            by = plain_label("small", "text3", by_words(answered, reply.address))
-            by.setObjectName("answeredByLabel")
-            by.setWordWrap(True)
+            by = by_words(answered, reply.address)
             column.addSpacing(2)
-            column.addWidget(_inset(by))
+            column.addWidget(_inset(paragraph("small", "text3", "answeredByLabel", by)))
         for one in answered.sentences:
             cites = [(number, cited_words(number, self._title(number))) for number in one.cites]
             row = SentenceRow(one.text, cites, why_marked(one))
@@ -112,11 +108,9 @@ class AnswerView(QScrollArea):
         return self.reply.titles.get(citation.id) or headline(hit_of(citation)).name
 
     def _add_nothing(self, column: QVBoxLayout, ways_on: Sequence[Action]) -> None:
-        said = plain_label("body", "text2", tr("Nothing stored answers this question."))
-        said.setObjectName("nothingLabel")
-        said.setWordWrap(True)
+        said = tr("Nothing stored answers this question.")
         column.addSpacing(6)
-        column.addWidget(_inset(said))
+        column.addWidget(_inset(paragraph("body", "text2", "nothingLabel", said)))
         buttons = QHBoxLayout()
         buttons.setContentsMargins(_SIDE, 8, _SIDE, 0)
         buttons.setSpacing(8)
@@ -131,11 +125,8 @@ class AnswerView(QScrollArea):
         answered = reply.answered
         if answered.reading_error is not None:
             said = tr("What else was read is not known. {why}", why=sentence(answered.reading_error))
-            note = plain_label("small", "caution", said)
-            note.setObjectName("readingErrorLabel")
-            note.setWordWrap(True)
             column.addSpacing(12)
-            column.addWidget(_inset(note))
+            column.addWidget(_inset(paragraph("small", "caution", "readingErrorLabel", said)))
         rest = [number for number in range(1, len(answered.citations) + 1) if number not in answered.cited]
         if not rest and not answered.read_not_cited:
             return
