@@ -9,7 +9,16 @@ from datetime import tzinfo
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -52,6 +61,7 @@ from explorer.ui.trees import EDGE, PaneBanner, PaneHead
 MAX_CHARS = 10_000  # of a question
 _MENU_CHARS = 60
 _WHOLE_CHARS = 300
+_TOLD_CHARS = 500
 
 
 class _Scope(QLabel):
@@ -251,6 +261,8 @@ class AskPanel(QWidget):
 
     async def aclose(self) -> None:
         self._tick.stop()
+        for dialog in self.window().findChildren(WriterDialog):
+            await dialog.jobs.aclose()
         await self.jobs.aclose()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -295,6 +307,7 @@ class AskPanel(QWidget):
         if self._engine is None or not question:
             return
         self.banner.clear()
+        self._read_settings()  # another window may have changed them
         self._asked = question
         self._began_s = time.monotonic()
         since = self.history.mark()
@@ -322,6 +335,7 @@ class AskPanel(QWidget):
         self._replies.append(reply)
         self._keep_replies()
         self._show(reply)
+        self._tell(reply)
         answered = reply.answered
         if reply.writer_error:
             why = text.sentence(reply.writer_error)
@@ -330,6 +344,14 @@ class AskPanel(QWidget):
         elif not answered.says_nothing and self._health is not None and self._health.state != "ok":
             said = tr("{health} The answer may lack what cannot be found now.", health=health_sentence(self._health))
             self.banner.show_note(said, tr("Ask again"), self.ask_again, icon="warning")
+
+    def _tell(self, reply: Reply) -> None:
+        """To who hears it: what the answer is, as the keyboard stays in the field."""
+        said = " ".join(text.shown(one.text, _TOLD_CHARS) for one in reply.answered.sentences)[:_TOLD_CHARS]
+        words = said or self.empty.accessibleName()
+        if self._pages.currentWidget() is self.view and not said:
+            words = tr("Nothing stored answers this question.")
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def _on_jobs_began(self, lane: str) -> None:
         if lane == "ask":
