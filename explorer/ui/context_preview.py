@@ -267,7 +267,7 @@ class ContextPanel(QWidget):
         self.pages.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
         self.pages.item_menu_wanted.connect(self._on_item_menu_wanted)
         self.entry_page.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
-        self.entry_page.without_wanted.connect(self._on_without_wanted)
+        self.entry_page.without_wanted.connect(lambda entry, is_wanted: self.leave_out(entry.hit.id, is_wanted))
         self.entry_page.back_wanted.connect(lambda: self._choose_page(RENDERED))
         self.briefs_action.triggered.connect(self._on_briefs_action_triggered)
         self.compile_action.triggered.connect(self.compile)
@@ -602,8 +602,9 @@ class ContextPanel(QWidget):
         self._without = frozenset()
         self._trim()
 
-    def _on_without_wanted(self, entry: Entry, is_wanted: bool) -> None:
-        self._without = self._without | {entry.hit.id} if is_wanted else self._without - {entry.hit.id}
+    def leave_out(self, id: ItemId, is_wanted: bool) -> None:
+        """The document as if this item were not stored, or with it again."""
+        self._without = self._without | {id} if is_wanted else self._without - {id}
         self._trim()
 
     # What is seen
@@ -613,7 +614,6 @@ class ContextPanel(QWidget):
         parts = parts_of(trimmed) if trimmed is not None else []
         self.bar.show_parts(parts)
         self.lines.show_parts(parts)
-        self.lines.setVisible(bool(self.lines.lines))
         known = hits_of(self._gathered).keys() if self._gathered is not None and self._without else ()
         n = len(self._without.intersection(known))
         words = tr_n("Without {n} item that you left out.", "Without {n} items that you left out.", n, n=text.number(n))
@@ -798,7 +798,7 @@ class ContextPanel(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Open item"), lambda: self.item_wanted.emit(entry.hit))
-        menu.addAction(tr("Without this item"), lambda: self._on_without_wanted(entry, True))
+        menu.addAction(tr("Without this item"), lambda: self.leave_out(entry.hit.id, True))
         menu.addAction(tr("Copy id"), lambda: QGuiApplication.clipboard().setText(entry.hit.id))
         menu.popup(at)
 

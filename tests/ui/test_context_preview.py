@@ -341,7 +341,7 @@ async def test_nothing_but_failures_is_no_empty_memory(qtbot: QtBot, tmp_path: P
 async def test_sections_are_buttons_and_their_sizes_are_shares(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with previewing(qtbot, tmp_path, until, await engine_of()) as panel:
         assert panel.trimmed is not None
-        parts = [button for button, _ in panel.bar._parts]
+        parts = panel.bar.parts
         present = [one for one in panel.trimmed.sections if one.tokens]
         assert len(parts) == len(present)
         assert panel.bar.height() == 12
@@ -354,11 +354,11 @@ async def test_sections_are_buttons_and_their_sizes_are_shares(qtbot: QtBot, tmp
             assert abs(part.width() / panel.bar.width() - one.tokens / total) < 0.03
         for before, after in pairwise(parts):
             assert after.x() - before.geometry().right() - 1 == 1
-        parts[0].setFocus()
-        qtbot.keyClick(parts[0], Qt.Key.Key_Right)
-        assert parts[1].hasFocus()
+        panel.bar.setFocus()
+        qtbot.keyClick(panel.bar, Qt.Key.Key_Right)
+        assert panel.bar.accessibleDescription() == parts[1].accessibleName()
         place = panel.pages.read_view.verticalScrollBar().value()
-        qtbot.keyClick(parts[1], Qt.Key.Key_Return)
+        qtbot.keyClick(panel.bar, Qt.Key.Key_Return)
         assert panel.pages.read_view.verticalScrollBar().value() > place, "to its heading"
 
 
@@ -387,6 +387,11 @@ async def test_what_is_left_out_is_listed_item_by_item(qtbot: QtBot, tmp_path: P
         assert len(page.model.entries) > in_all
         qtbot.mouseClick(page.back_button, Qt.MouseButton.LeftButton)
         assert panel.pages.isVisible()
+        panel.lines.setFocus()
+        for _ in panel.lines.lines:
+            qtbot.keyClick(panel.lines, Qt.Key.Key_Down)
+        qtbot.keyClick(panel.lines, Qt.Key.Key_Return)
+        assert page.isVisible(), "the last line is that of the learnings"
 
 
 async def test_an_item_is_left_out_and_put_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
