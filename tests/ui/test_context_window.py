@@ -92,7 +92,7 @@ async def test_it_follows_the_node_of_the_filter_and_nothing_else_of_it(
     async with showing(qtbot, tmp_path, until, engine) as (window, _):
         assert window.context.node == TRIAGE
         asked = len(engine.requests("recall"))
-        window.go_to_filter(at(TRIAGE).model_copy(update={"tags": ["nothing"]}))
+        window.go_to_filter(at(TRIAGE).model_copy(update={"tags_any": ["nothing"]}))
         await until(lambda: is_done(window))
         assert len(engine.requests("recall")) == asked
         window.go_to_filter(at(WRITER))
