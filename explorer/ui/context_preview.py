@@ -456,8 +456,13 @@ class ContextPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.lines.set_brief(self.width() < theme().scaled(_BRIEF_BELOW_PX))
+        self._fit_lines()
         self._show_estimate()
+
+    def _fit_lines(self) -> None:
+        """Lines of sections that are whole leave their room to the items, or to what is read where there is little."""
+        is_narrow = self.width() < theme().scaled(_BRIEF_BELOW_PX)
+        self.lines.set_brief(is_narrow or self.segments.choice == ITEMS)
 
     # Asking
 
@@ -688,6 +693,7 @@ class ContextPanel(QWidget):
         allow(self.compare_action, nothing or ("" if trimmed is not None else tr("There is no document")))
         allow(self.compile_action, nothing)
         self.numbers.setVisible(self._engine is not None)
+        self._fit_lines()
         if trimmed is not None and self.segments.choice == ITEMS:
             self.stack.setCurrentWidget(self.entry_page)
         elif has_text:
