@@ -11,8 +11,19 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from PySide6.QtCore import QPoint, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAction,
+    QDesktopServices,
+    QFocusEvent,
+    QGuiApplication,
+    QHideEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QMenu,
@@ -116,7 +127,8 @@ class ContextPanel(QWidget):
         self._gathered: Gathered | None = None
         self._gathered_at = Timestamp.now_utc()
         self._gathered_for: Namespace | None = None
-        self._before: tuple[Gathered, Timestamp] | None = None  # what it was before a removal
+        self._before: tuple[Namespace, Gathered, Timestamp] | None = None  # what it was before a removal
+        self.is_needed: Callable[[], bool] = lambda: False  # whether somebody else is seen who shows its document
         self._trimmed: Trimmed | None = None
         self._without: frozenset[ItemId] = frozenset()
         self._is_stopped = False
@@ -305,9 +317,9 @@ class ContextPanel(QWidget):
 
     def show_removed(self, gone: Collection[ItemId]) -> None:
         """Items are gone: drop what was gathered with them. It is kept for Compare alone, until it is closed."""
-        if not gone or self._gathered is None:
+        if not gone or self._gathered is None or self._gathered_for is None:
             return
-        self._before = self._gathered, self._gathered_at
+        self._before = self._gathered_for, self._gathered, self._gathered_at
         self._forget()
         n = len(gone)
         said = tr_n(
@@ -358,8 +370,8 @@ class ContextPanel(QWidget):
 
     @property
     def before(self) -> tuple[Gathered, Timestamp] | None:
-        """What was answered before the last removal, and when."""
-        return self._before
+        """What was answered for the node before the last removal, and when."""
+        return self._before[1:] if self._before is not None and self._before[0] == self.node else None
 
     @property
     def without(self) -> frozenset[ItemId]:
@@ -400,6 +412,7 @@ class ContextPanel(QWidget):
     def set_spec(self, spec: ContextSpec) -> None:
         """Ask by other briefs; the budget is that of the slider."""
         self._spec = spec
+        self._before = None  # by other questions
         self._forget()
         self._want()
 
@@ -444,6 +457,8 @@ class ContextPanel(QWidget):
 
     def rest(self) -> None:
         """It is not seen any more: what is asked for is asked when it is again."""
+        if self.is_needed():
+            return
         self._asking.stop()
         if self.jobs.is_running("gather"):
             self.jobs.cancel("gather")
@@ -451,8 +466,8 @@ class ContextPanel(QWidget):
 
     @property
     def is_seen(self) -> bool:
-        """Whether any of it is on the screen: of docks that lie on each other one is."""
-        return self.isVisible() and not self.visibleRegion().isEmpty()
+        """Whether any of it is on the screen, of docks that lie on each other one is; or of who shows its document."""
+        return self.is_needed() or (self.isVisible() and not self.visibleRegion().isEmpty())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -601,6 +616,9 @@ class ContextPanel(QWidget):
     def _on_counted(self, counted: tuple[int, str]) -> None:
         self._fair, self._counted_by = counted
         self._show_estimate()
+        focus = QApplication.focusWidget()
+        if focus is not None and self.isAncestorOf(focus):  # numbers speak once they have settled
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.tokens_label.text()))
 
     def put_all_back(self) -> None:
         """The document with all of its items."""
@@ -616,10 +634,11 @@ class ContextPanel(QWidget):
 
     def _show_numbers(self) -> None:
         trimmed = self._trimmed
-        parts = parts_of(trimmed) if trimmed is not None else []
+        gathered = self._gathered
+        parts = parts_of(trimmed, gathered.is_list_whole) if trimmed is not None and gathered is not None else []
         self.bar.show_parts(parts)
         self.lines.show_parts(parts)
-        known = hits_of(self._gathered).keys() if self._gathered is not None and self._without else ()
+        known = hits_of(gathered).keys() if gathered is not None and self._without else ()
         n = len(self._without.intersection(known))
         words = tr_n("Without {n} item that you left out.", "Without {n} items that you left out.", n, n=text.number(n))
         self.without_label.setText(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -392,6 +393,16 @@ async def test_what_is_left_out_is_listed_item_by_item(qtbot: QtBot, tmp_path: P
             qtbot.keyClick(panel.lines, Qt.Key.Key_Down)
         qtbot.keyClick(panel.lines, Qt.Key.Key_Return)
         assert page.isVisible(), "the last line is that of the learnings"
+
+
+async def test_a_list_that_was_not_read_whole_is_no_total(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.context.gathering._PAGE", 10)
+    monkeypatch.setattr("explorer.context.gathering._PAGES", 2)
+    async with previewing(qtbot, tmp_path, until, await engine_of()) as panel:
+        line = panel.lines.lines[-1]
+        assert re.fullmatch(r"\d+ of 20\+ items", line.part.items)
 
 
 async def test_an_item_is_left_out_and_put_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
