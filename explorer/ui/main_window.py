@@ -45,6 +45,7 @@ from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
+from explorer.ui.asking import AskPanel
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
@@ -75,6 +76,7 @@ from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
+from explorer.ui.viewer_parts.passage import Cited
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -155,6 +157,7 @@ class MainWindow(QMainWindow):
         self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
         self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
+        self.asking = AskPanel(self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
@@ -164,6 +167,7 @@ class MainWindow(QMainWindow):
             self.context,
             self.compare,
             self.journal,
+            self.asking,
         ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -190,10 +194,11 @@ class MainWindow(QMainWindow):
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
             self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
             self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.context_dock, self.compare_dock, self.journal_dock = self._docks[3:]
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock = self._docks[3:]
         self._tab_lower_docks()
         self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
@@ -232,6 +237,9 @@ class MainWindow(QMainWindow):
         self.views_action = self._action(tr("Saved views…"), "eye", "", tr("Rename and remove saved views"), VIEW)
         self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
         self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
+        self.ask_action = self._action(
+            tr("Ask"), "ask", "Ctrl+Shift+A", tr("Ask a question of what the filter admits"), VIEW
+        )
         self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
         self.export_action = self._action(
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
@@ -285,6 +293,9 @@ class MainWindow(QMainWindow):
         self.back_button = self._tool_button("backButton", self.back_action)
         self.forward_button = self._tool_button("forwardButton", self.forward_action)
         self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
+        self.ask_button = QToolButton()
+        self.ask_button.setObjectName("askButton")
+        self.ask_button.setDefaultAction(self.ask_action)
         self.read_only_button = QToolButton()
         self.read_only_button.setObjectName("readOnlyButton")
         self.read_only_button.setDefaultAction(self.read_only_action)
@@ -296,6 +307,8 @@ class MainWindow(QMainWindow):
         icons.keep(self.more_button, "more")
         for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
             bar.addWidget(widget)
+        bar.addWidget(_gap(4))
+        bar.addWidget(self.ask_button)
         bar.addWidget(_stretch())
         for widget in (self.read_only_button, self.refresh_button, self.more_button):
             bar.addWidget(widget)
@@ -329,7 +342,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | ComparePanel | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -358,7 +371,7 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.asking.writer_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
         menu.addSeparator()
@@ -368,6 +381,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: facets"),
             tr("Show panel: item"),
             tr("Show panel: context.md"),
+            tr("Show panel: ask"),
             tr("Show panel: compare"),
             tr("Show panel: journal"),
         )
@@ -481,6 +495,11 @@ class MainWindow(QMainWindow):
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
+        self.asking.open_wanted.connect(self.open_item)
+        self.asking.filter_wanted.connect(self.go_to_filter)
+        self.asking.search_wanted.connect(self.search_box.search)
+        self.asking.connections_wanted.connect(self.connections_action.trigger)
+        self.asking.import_wanted.connect(self.import_wanted)
         self.compare.item_wanted.connect(self.open_item)
         self.context.compare_wanted.connect(self._on_context_compare_wanted)
         self.compare.preview_wanted.connect(self.context_dock.raise_)
@@ -501,6 +520,7 @@ class MainWindow(QMainWindow):
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.journal_action.triggered.connect(lambda: self.show_journal())
+        self.ask_action.triggered.connect(lambda: self.show_asking())
         self.jobs_button.clicked.connect(self.show_jobs)
         self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
         self.job_list.changed.connect(self._show_jobs)
@@ -530,6 +550,7 @@ class MainWindow(QMainWindow):
             self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
+            self.ask_button,
             self.read_only_button,
             self.refresh_button,
             self.more_button,
@@ -561,9 +582,16 @@ class MainWindow(QMainWindow):
             *self.context.stops,
             close_buttons[3],
             *self.context.pages_stops,
+            self.asking.history_button,
+            self.asking.copy_button,
+            self.asking.more_button,
             close_buttons[4],
-            *self.compare.stops,
+            self.asking.ask_edit,
+            self.asking.ask_button,
+            self.asking.view,
             close_buttons[5],
+            *self.compare.stops,
+            close_buttons[6],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
@@ -632,6 +660,7 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
         self.compare.set_engine()
+        self.asking.set_engine(engine, keeps_answers=keeps_view)
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -648,7 +677,7 @@ class MainWindow(QMainWindow):
 
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
-        for action in (self.refresh_action, self.export_action, self.find_action):
+        for action in (self.refresh_action, self.export_action, self.find_action, self.ask_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
@@ -657,6 +686,7 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.asking.refuse_writing(why_not_write)
         allow(self.read_only_action, nothing)
         self._show_lock()
 
@@ -681,6 +711,7 @@ class MainWindow(QMainWindow):
         self._health = health
         self._show_health()
         self.items.show_health(health)
+        self.asking.show_health(health)
 
     def _show_health(self) -> None:
         engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
@@ -704,7 +735,7 @@ class MainWindow(QMainWindow):
         self._watch_from_now()
         for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
-        for lower in (self.context, self.compare, self.journal):
+        for lower in (self.context, self.asking, self.compare, self.journal):
             lower.refresh()
         self._ask_health()
 
@@ -727,6 +758,7 @@ class MainWindow(QMainWindow):
         self.namespaces.show_filter(view.filter)
         self.timeline.show_filter(view.filter)
         self.context.show_filter(view.filter)
+        self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -792,6 +824,7 @@ class MainWindow(QMainWindow):
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
         self.context.show_removed(gone)
+        self.asking.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -811,6 +844,10 @@ class MainWindow(QMainWindow):
         self.items.show_news(
             tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
+        if found.is_other:
+            self.asking.let_go_of_all()
+        elif found.gone:
+            self.asking.look_again()
         hit = self.viewer.hit
         if hit is not None and self._engine is not None:
             req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
@@ -851,6 +888,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.context,
+            self.asking,
             self.compare,
             self.journal,
             self.search_box.search_edit,
@@ -862,6 +900,7 @@ class MainWindow(QMainWindow):
             self.context: self.context.header,
             self.compare: self.compare.head,
             self.journal: self.journal.head,
+            self.asking: self.asking.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -875,11 +914,17 @@ class MainWindow(QMainWindow):
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
-    def open_item(self, hit: Hit) -> None:
-        """Show an item: its row where it is among those loaded, else the item alone."""
+    def open_item(self, hit: Hit, cited: Cited | None = None) -> None:
+        """Show an item: its row where it is among those loaded, else the item alone; at what was cited of it."""
+        if cited is not None:
+            self.viewer.show_passage(hit, cited)
         if not self.items.select_id(hit.id):
-            self.viewer.show_hit(hit)
+            if cited is None:
+                self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
+        viewer_dock = self._docks[2]
+        viewer_dock.show()
+        viewer_dock.raise_()
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _is_list_read(self) -> bool:
@@ -992,6 +1037,17 @@ class MainWindow(QMainWindow):
         self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
         if path is not None:
             self.journal.show_receipt(path)
+
+    def show_asking(self, question: str = "") -> None:
+        """The dock of questions, with the keyboard in its field; `question` is asked at once."""
+        is_new = not self.ask_dock.isVisible()
+        self.ask_dock.show()
+        self.ask_dock.raise_()
+        if is_new and not self._has_own_layout:
+            self.place_docks()
+        self.asking.setFocus(Qt.FocusReason.OtherFocusReason)
+        if question:
+            self.asking.ask_about(question)
 
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
@@ -1110,9 +1166,10 @@ class MainWindow(QMainWindow):
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
         namespaces, facets, viewer, *lower = self._docks
+        first = next((dock for dock in lower if dock.isVisible()), lower[0])
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 54 // 100, lower[0]: height * 46 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, first: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1157,7 +1214,8 @@ class MainWindow(QMainWindow):
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
         fold = self.width() < _ICONS_ONLY_BELOW_PX
-        self.read_only_button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
+        for button in (self.ask_button, self.read_only_button):
+            button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._may_close:

@@ -45,6 +45,7 @@ def watch(window: MainWindow) -> None:
         (window.context.jobs, of_context(window)),
         (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
+        (window.asking.jobs, of_asking(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -127,6 +128,15 @@ def of_journal(window: MainWindow) -> Reads:
     return {
         "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
         "settle": Read(tr("Ending a receipt"), None),
+    }
+
+
+def of_asking(window: MainWindow) -> Reads:
+    stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
+    return {
+        "ask": Read(tr("Asking"), window.asking.cancel),
+        "stored": stored,
+        "settings": None,  # a small file of the program's own
     }
 
 
