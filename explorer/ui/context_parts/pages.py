@@ -137,15 +137,19 @@ def write_passage(
 
 
 def _put_links(view: CitingReader, cursor: QTextCursor, links: Sequence[tuple[str, Entry]], ink: Ink) -> None:
+    cursor.beginEditBlock()  # else the paragraph is laid out again for each
     for words, entry in links:
         put(cursor, " ", ink.chars("small", "text3"), ink)
         put(cursor, f"[{words}]", view.link_to(entry, ink), ink)
+    cursor.endEditBlock()
 
 
 def _link_marks(view: CitingReader, start: int, cites: Sequence[Entry], ink: Ink) -> bool:
     """Make links of the numbers that an answer has behind what it says; whether it has any."""
     by_number = {number: entry for entry in cites for number in entry.numbers}
     found = False
+    whole = QTextCursor(view.document())
+    whole.beginEditBlock()
     block = view.document().findBlock(start)
     while block.isValid():
         for match in _MARK.finditer(block.text()):
@@ -156,6 +160,7 @@ def _link_marks(view: CitingReader, start: int, cites: Sequence[Entry], ink: Ink
                 inside.mergeCharFormat(view.link_to(entry, ink))
                 found = True
         block = block.next()
+    whole.endEditBlock()
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
 from explorer.i18n import tr
@@ -25,6 +25,8 @@ _BETWEEN = 8
 _AROUND = 5  # of a line of small text, above and below together
 _TOKENS_EM = 4
 _WAY = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+_DOWN = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_PRESSES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 def tint(at: int) -> QColor:
@@ -42,12 +44,13 @@ def fill(painter: QPainter, rect: QRect, at: int, is_short: bool) -> None:
 
 
 class BarPart(QAbstractButton):
-    """A section in the bar."""
+    """A section in the bar, which is what takes the keyboard."""
 
     def __init__(self, part: Part, at: int, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName(f"section:{at}")
-        self._part, self._at = part, at
+        self.part, self.at = part, at
+        self.is_current = False
         self.setAccessibleName(part.spoken)
         self.setToolTip(tip(part.spoken))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -58,20 +61,10 @@ class BarPart(QAbstractButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        fill(painter, self.rect(), self._at, self._part.is_short)
-        if self.hasFocus():
+        fill(painter, self.rect(), self.at, self.part.is_short)
+        if self.is_current:
             painter.fillRect(QRect(0, self.height() - 3, self.width(), 3), theme().color("text"))
         painter.end()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        bar = self.parentWidget()
-        step = _WAY.get(Qt.Key(event.key()), 0)
-        if step and isinstance(bar, SectionBar):
-            bar.move_focus(-step if self.isRightToLeft() else step)
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
 
 class SectionBar(QWidget):
@@ -83,54 +76,66 @@ class SectionBar(QWidget):
         super().__init__(parent)
         self.setObjectName("sectionBar")
         self.setAccessibleName(tr("Tokens by section"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
-        self._parts: list[tuple[BarPart, int]] = []
+        self.parts: list[BarPart] = []
+        self._current = 0
         theme().changed.connect(self.update)
 
     def show_parts(self, parts: Sequence[Part]) -> None:
         """Show these sections; one of no tokens has no part."""
-        had = next((at for at, (button, _) in enumerate(self._parts) if button.hasFocus()), None)
-        for button, _ in self._parts:
+        for button in self.parts:
             button.hide()
             button.deleteLater()
-        self._parts = [(BarPart(part, at, self), part.tokens) for at, part in enumerate(parts) if part.tokens]
-        for (button, _), at in zip(self._parts, (at for at, part in enumerate(parts) if part.tokens), strict=True):
-            button.clicked.connect(lambda _=False, at=at: self.section_wanted.emit(at))
+        self.parts = [BarPart(part, at, self) for at, part in enumerate(parts) if part.tokens]
+        for button in self.parts:
+            button.clicked.connect(lambda _=False, at=button.at: self.section_wanted.emit(at))
             button.show()
         self._place()
-        if self._parts:
-            current = self._parts[min(had or 0, len(self._parts) - 1)][0]
-            current.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            if had is not None:
-                current.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._mark(min(self._current, max(0, len(self.parts) - 1)))
 
-    def move_focus(self, step: int) -> None:
-        """The keyboard to the part before or after."""
-        buttons = [button for button, _ in self._parts]
-        at = next((at for at, button in enumerate(buttons) if button.hasFocus()), 0)
-        to = min(len(buttons) - 1, max(0, at + step))
-        for place, button in enumerate(buttons):
-            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if place == to else Qt.FocusPolicy.NoFocus)
-        buttons[to].setFocus(Qt.FocusReason.TabFocusReason)
+    def _mark(self, current: int) -> None:
+        self._current = current
+        for at, button in enumerate(self.parts):
+            button.is_current = self.hasFocus() and at == current
+            button.update()
+        self.setAccessibleDescription(self.parts[current].part.spoken if self.parts else "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _WAY.get(Qt.Key(event.key()), 0)
+        if step and self.parts:
+            to = self._current + (-step if self.isRightToLeft() else step)
+            self._mark(min(len(self.parts) - 1, max(0, to)))
+        elif event.key() in _PRESSES and self.parts:
+            self.parts[self._current].click()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._mark(self._current)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._mark(self._current)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place()
 
     def _place(self) -> None:
-        total = sum(tokens for _, tokens in self._parts)
-        room = self.width() - _GAP * (len(self._parts) - 1) - _LEAST * len(self._parts)
-        left, done = 0.0, 0
-        for button, tokens in self._parts:
-            done += tokens
-            width = _LEAST + max(0, room) * tokens / total
+        total = sum(button.part.tokens for button in self.parts)
+        room = self.width() - _GAP * (len(self.parts) - 1) - _LEAST * len(self.parts)
+        left = 0.0
+        for button in self.parts:
+            width = _LEAST + max(0, room) * button.part.tokens / total
             box = QRect(QPoint(round(left), 0), QPoint(round(left + width) - 1, HEIGHT - 1))
             button.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), box))
             left += width + _GAP
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._parts:
+        if not self.parts:
             painter = QPainter(self)
             painter.fillRect(self.rect(), theme().color("sunken"))
             painter.end()
@@ -142,11 +147,12 @@ class SectionLine(QAbstractButton):
     def __init__(self, part: Part, at: int, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName(f"sectionLine:{at}")
-        self.part, self._at = part, at
+        self.part, self.at = part, at
+        self.is_current = False
         self.setAccessibleName(part.spoken)
         self.setToolTip(tip(part.why or part.spoken))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
@@ -160,7 +166,7 @@ class SectionLine(QAbstractButton):
 
         swatch = place(0, _SWATCH)
         swatch = QRect(swatch.left(), (self.height() - _SWATCH) // 2, _SWATCH, _SWATCH)
-        fill(painter, swatch, self._at, part.is_short)
+        fill(painter, swatch, self.at, part.is_short)
         number_width = text_width("0") * _TOKENS_EM + _BETWEEN
         items_width = text_width(part.items, "small")
         items_left = self.width() - number_width - _BETWEEN - items_width
@@ -174,13 +180,13 @@ class SectionLine(QAbstractButton):
         at_end = Qt.AlignmentFlag.AlignRight
         tokens = place(self.width() - number_width, number_width)
         draw_text(painter, tokens, number(part.tokens), "smallStrong", "text", at_end)
-        if self.hasFocus():
+        if self.is_current:
             draw_focus_ring(painter, self.rect())
         painter.end()
 
 
 class SectionLines(QWidget):
-    """A line a section; only those that are not whole, where there is little room."""
+    """A line a section; only those that are not whole, where there is little room. One stop of the Tab key."""
 
     section_wanted = Signal(int)
     rest_wanted = Signal(int)  # what is not in that section
@@ -188,8 +194,11 @@ class SectionLines(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sectionLines")
+        self.setAccessibleName(tr("Sections"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._is_brief = False
         self._parts: list[Part] = []
+        self._current = 0
         self.lines: list[SectionLine] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -209,7 +218,6 @@ class SectionLines(QWidget):
             self._show()
 
     def _show(self) -> None:
-        had = next((line.objectName() for line in self.lines if line.hasFocus()), "")
         for line in self.lines:
             self._column.removeWidget(line)
             line.hide()
@@ -221,8 +229,32 @@ class SectionLines(QWidget):
                 line.clicked.connect(lambda _=False, at=at, part=part: self._tell(at, part))
                 self.lines.append(line)
                 self._column.addWidget(line)
-                if line.objectName() == had:
-                    line.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.setVisible(bool(self.lines))
+        self._mark(min(self._current, max(0, len(self.lines) - 1)))
 
     def _tell(self, at: int, part: Part) -> None:
         (self.rest_wanted if part.is_short else self.section_wanted).emit(at)
+
+    def _mark(self, current: int) -> None:
+        self._current = current
+        for at, line in enumerate(self.lines):
+            line.is_current = self.hasFocus() and at == current
+            line.update()
+        self.setAccessibleDescription(self.lines[current].part.spoken if self.lines else "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _DOWN.get(Qt.Key(event.key()), 0)
+        if step and self.lines:
+            self._mark(min(len(self.lines) - 1, max(0, self._current + step)))
+        elif event.key() in _PRESSES and self.lines:
+            self.lines[self._current].click()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._mark(self._current)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._mark(self._current)
