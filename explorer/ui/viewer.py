@@ -961,7 +961,7 @@ class ItemViewer(QWidget):
         found: list[tuple[Reader | PlainReader, int]] = []
         for part in self._texts(READ):
             text = part.document().toRawText()
-            spans = Spans.of(text, [] if found else spans_in(text, passage))
+            spans = Spans.of(text, [] if found else spans_in(text, passage, is_whole=not self._can_load_rest))
             mark_spans(part, spans)
             if spans:
                 found.append((part, spans.starts[0]))

@@ -249,7 +249,7 @@ async def test_what_looks_like_markup_is_text_in_answers(
 
 async def test_controls_are_drawn_and_directions_stay_apart(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     texts = [
-        "needle before\0after \x1f\x1b[31m",
+        "needle before\0after \x07\x1b[31m",
         "needle a\u202egnp.exe",
         "needle שלום (12) /home/u/x",
         "needle المسار",
