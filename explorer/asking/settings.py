@@ -21,6 +21,8 @@ from explorer.engines.json_endpoint import place_of
 
 log = logging.getLogger(__name__)
 
+_NAME = "answers"
+FILE_NAME = f"{_NAME}.json"
 KEYRING_SERVICE = f"{APP_NAME} answers"
 
 
@@ -48,7 +50,7 @@ class WriterStore:
     """The user's settings of answers, one entry. All calls touch the disk and may wait for a keyring: use a thread."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self._file = EntryFile(path, name="answers", what="settings of answers")
+        self._file = EntryFile(path, name=_NAME, what="settings of answers")
         self.path = self._file.path
         self.notices = self._file.notices
         self._keys = KeyStore(KEYRING_SERVICE)

@@ -46,10 +46,13 @@ from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
+from explorer.ui.asking import AskPanel
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
+from explorer.ui.compare import ComparePanel
+from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -73,6 +76,7 @@ from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
+from explorer.ui.viewer_parts.passage import Cited
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -150,14 +154,20 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
+        self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
+        self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
+        self.asking = AskPanel(self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
             self.timeline,
             self.items,
             self.viewer,
+            self.context,
+            self.compare,
             self.journal,
+            self.asking,
         ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -183,9 +193,13 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
+            self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
+            self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
         ]
-        self.journal_dock = self._docks[-1]
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock = self._docks[3:]
+        self._tab_lower_docks()
         self.journal_dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
@@ -223,6 +237,9 @@ class MainWindow(QMainWindow):
         self.views_action = self._action(tr("Saved views…"), "eye", "", tr("Rename and remove saved views"), VIEW)
         self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
         self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
+        self.ask_action = self._action(
+            tr("Ask"), "ask", "Ctrl+Shift+A", tr("Ask a question of what the filter admits"), VIEW
+        )
         self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
         self.export_action = self._action(
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
@@ -276,6 +293,9 @@ class MainWindow(QMainWindow):
         self.back_button = self._tool_button("backButton", self.back_action)
         self.forward_button = self._tool_button("forwardButton", self.forward_action)
         self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
+        self.ask_button = QToolButton()
+        self.ask_button.setObjectName("askButton")
+        self.ask_button.setDefaultAction(self.ask_action)
         self.read_only_button = QToolButton()
         self.read_only_button.setObjectName("readOnlyButton")
         self.read_only_button.setDefaultAction(self.read_only_action)
@@ -287,6 +307,8 @@ class MainWindow(QMainWindow):
         icons.keep(self.more_button, "more")
         for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
             bar.addWidget(widget)
+        bar.addWidget(_gap(4))
+        bar.addWidget(self.ask_button)
         bar.addWidget(_stretch())
         for widget in (self.read_only_button, self.refresh_button, self.more_button):
             bar.addWidget(widget)
@@ -320,20 +342,27 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
-        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer | ContextPanel) else panel.head
         head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
+        dock.toggleViewAction().triggered.connect(dock.raise_)  # where it lies under another
         return dock
+
+    def _tab_lower_docks(self) -> None:
+        """Those below the viewer lie on each other, the first one on top."""
+        for below, dock in pairwise(self._docks[3:]):
+            self.tabifyDockWidget(below, dock)
+        self._docks[3].raise_()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -342,7 +371,7 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.asking.writer_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
         menu.addSeparator()
@@ -351,6 +380,9 @@ class MainWindow(QMainWindow):
             tr("Show panel: namespaces"),
             tr("Show panel: facets"),
             tr("Show panel: item"),
+            tr("Show panel: context.md"),
+            tr("Show panel: ask"),
+            tr("Show panel: compare"),
             tr("Show panel: journal"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
@@ -462,6 +494,17 @@ class MainWindow(QMainWindow):
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
+        self.context.item_wanted.connect(self.open_item)
+        self.asking.open_wanted.connect(self.open_item)
+        self.asking.filter_wanted.connect(self.go_to_filter)
+        self.asking.search_wanted.connect(self.search_box.search)
+        self.asking.connections_wanted.connect(self.connections_action.trigger)
+        self.asking.import_wanted.connect(self.import_wanted)
+        self.compare.item_wanted.connect(self.open_item)
+        self.context.compare_wanted.connect(self._on_context_compare_wanted)
+        self.compare.preview_wanted.connect(self.context_dock.raise_)
+        for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
+            dock.visibilityChanged.connect(partial(self._on_dock_visibility_changed, lower))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -477,6 +520,7 @@ class MainWindow(QMainWindow):
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.journal_action.triggered.connect(lambda: self.show_journal())
+        self.ask_action.triggered.connect(lambda: self.show_asking())
         self.jobs_button.clicked.connect(self.show_jobs)
         self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
         self.job_list.changed.connect(self._show_jobs)
@@ -506,6 +550,7 @@ class MainWindow(QMainWindow):
             self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
+            self.ask_button,
             self.read_only_button,
             self.refresh_button,
             self.more_button,
@@ -534,7 +579,19 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *self.context.stops,
             close_buttons[3],
+            *self.context.pages_stops,
+            self.asking.history_button,
+            self.asking.copy_button,
+            self.asking.more_button,
+            close_buttons[4],
+            self.asking.ask_edit,
+            self.asking.ask_button,
+            self.asking.view,
+            close_buttons[5],
+            *self.compare.stops,
+            close_buttons[6],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
@@ -600,8 +657,10 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
+        self.compare.set_engine()
+        self.asking.set_engine(engine, keeps_answers=keeps_view)
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -618,7 +677,7 @@ class MainWindow(QMainWindow):
 
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
-        for action in (self.refresh_action, self.export_action, self.find_action):
+        for action in (self.refresh_action, self.export_action, self.find_action, self.ask_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
@@ -627,6 +686,7 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.asking.refuse_writing(why_not_write)
         allow(self.read_only_action, nothing)
         self._show_lock()
 
@@ -651,6 +711,7 @@ class MainWindow(QMainWindow):
         self._health = health
         self._show_health()
         self.items.show_health(health)
+        self.asking.show_health(health)
 
     def _show_health(self) -> None:
         engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
@@ -672,8 +733,10 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
+        for lower in (self.context, self.asking, self.compare, self.journal):
+            lower.refresh()
         self._ask_health()
 
     def _show_view(self) -> None:
@@ -694,6 +757,8 @@ class MainWindow(QMainWindow):
         self.items.show_filter(view.filter, view.query, mode, found)
         self.namespaces.show_filter(view.filter)
         self.timeline.show_filter(view.filter)
+        self.context.show_filter(view.filter)
+        self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -758,6 +823,8 @@ class MainWindow(QMainWindow):
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
+        self.context.show_removed(gone)
+        self.asking.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -777,6 +844,10 @@ class MainWindow(QMainWindow):
         self.items.show_news(
             tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
+        if found.is_other:
+            self.asking.let_go_of_all()
+        elif found.gone:
+            self.asking.look_again()
         hit = self.viewer.hit
         if hit is not None and self._engine is not None:
             req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
@@ -816,6 +887,9 @@ class MainWindow(QMainWindow):
             self.facets,
             self.items,
             self.viewer,
+            self.context,
+            self.asking,
+            self.compare,
             self.journal,
             self.search_box.search_edit,
         ]
@@ -823,7 +897,10 @@ class MainWindow(QMainWindow):
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.context: self.context.header,
+            self.compare: self.compare.head,
             self.journal: self.journal.head,
+            self.asking: self.asking.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -833,16 +910,37 @@ class MainWindow(QMainWindow):
                 at = place
         for further in range(1, len(panes) + 1):
             pane = panes[(at + further * step) % len(panes)]
-            if pane.isVisible():
+            if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
-    def open_item(self, hit: Hit) -> None:
-        """Show an item: its row where it is among those loaded, else the item alone."""
+    def open_item(self, hit: Hit, cited: Cited | None = None) -> None:
+        """Show an item: its row where it is among those loaded, else the item alone; at what was cited of it."""
+        if cited is not None:
+            self.viewer.show_passage(hit, cited)
         if not self.items.select_id(hit.id):
-            self.viewer.show_hit(hit)
+            if cited is None:
+                self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
+        viewer_dock = self._docks[2]
+        viewer_dock.show()
+        viewer_dock.raise_()
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _is_list_read(self) -> bool:
+        return not self.items.jobs.is_running("first")
+
+    def _on_dock_visibility_changed(self, panel: ContextPanel | ComparePanel, is_seen: bool) -> None:
+        if is_seen:
+            panel.look()
+        else:
+            panel.rest()
+
+    def _on_context_compare_wanted(self) -> None:
+        self.compare_dock.show()
+        self.compare_dock.raise_()
+        self.compare.show_best()
+        self.compare.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -940,6 +1038,17 @@ class MainWindow(QMainWindow):
         if path is not None:
             self.journal.show_receipt(path)
 
+    def show_asking(self, question: str = "") -> None:
+        """The dock of questions, with the keyboard in its field; `question` is asked at once."""
+        is_new = not self.ask_dock.isVisible()
+        self.ask_dock.show()
+        self.ask_dock.raise_()
+        if is_new and not self._has_own_layout:
+            self.place_docks()
+        self.asking.setFocus(Qt.FocusReason.OtherFocusReason)
+        if question:
+            self.asking.ask_about(question)
+
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
         jobs, running = self.job_list.jobs, self.job_list.running
@@ -1028,6 +1137,9 @@ class MainWindow(QMainWindow):
         searches = self._settings.value("searches") if self._settings is not None else None
         if isinstance(searches, str):
             self.search_box.restore_recent(searches)
+        context = self._settings.value("context") if self._settings is not None else None
+        if isinstance(context, str):
+            self.context.restore(context)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -1053,10 +1165,11 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal = self._docks
+        namespaces, facets, viewer, *lower = self._docks
+        first = next((dock for dock in lower if dock.isVisible()), lower[0])
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 60 // 100, journal: height * 40 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, first: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1069,6 +1182,7 @@ class MainWindow(QMainWindow):
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
             dock.setVisible(dock is not self.journal_dock)
+        self._docks[3].raise_()
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:
@@ -1100,7 +1214,8 @@ class MainWindow(QMainWindow):
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
         fold = self.width() < _ICONS_ONLY_BELOW_PX
-        self.read_only_button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
+        for button in (self.ask_button, self.read_only_button):
+            button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._may_close:
@@ -1116,6 +1231,7 @@ class MainWindow(QMainWindow):
                 self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("context", self.context.state())
             self._settings.setValue("searches", self.search_box.recent_state())
         if self._jobs_view is not None:
             self._jobs_view.hide()
