@@ -483,10 +483,11 @@ async def test_citations_lead_to_their_items(qtbot: QtBot, tmp_path: Path, until
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[1]")
         first = panel.gathered.briefs[0].citations[0]  # type: ignore[union-attr]
-        assert told.args[0].id == first.id
+        assert (told.args[0].id, told.args[1].quote) == (first.id, first.snippet)
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[→]")
         assert told.args[0].id == panel.gathered.learnings[0].id  # type: ignore[union-attr]
+        assert told.args[1] is None, "it is listed whole"
         panel._choose_page(SOURCE)
         assert panel.pages.source_view.toPlainText() == markdown(panel).removesuffix("\n") + "\n"
         panel._choose_page(RENDERED)
