@@ -456,6 +456,7 @@ def _citation(found: _Found, quote: recall.Quote) -> Citation:
         meta=found.item.meta,
         score=found.place.score,
         place=Passage(start=start, stop=stop),
+        further=[statement.text for statement in quote.statements[1:]],
     )
 
 
