@@ -78,7 +78,7 @@ class ContextPanel(QWidget):
     person says so: an answer may cost money there.
     """
 
-    item_wanted = Signal(object)  # a Hit, to be shown
+    item_wanted = Signal(object, object)  # a Hit to be shown, and what was Cited of it or None
     compare_wanted = Signal()
     changed = Signal()  # what is shown is another document
 
@@ -195,9 +195,9 @@ class ContextPanel(QWidget):
         self.numbers.put_back_wanted.connect(self.put_all_back)
         self.put_back_action.triggered.connect(self.put_all_back)
         self.pages.link_wanted.connect(self._on_link_wanted)
-        self.pages.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.pages.item_wanted.connect(self._open)
         self.pages.item_menu_wanted.connect(self._on_item_menu_wanted)
-        self.entry_page.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.entry_page.item_wanted.connect(self._open)
         self.entry_page.without_wanted.connect(lambda entry, is_wanted: self.leave_out(entry.hit.id, is_wanted))
         self.entry_page.back_wanted.connect(lambda: self._choose_page(RENDERED))
         self.briefs_action.triggered.connect(self._on_briefs_action_triggered)
@@ -647,10 +647,13 @@ class ContextPanel(QWidget):
         self._show_state()
         self.entry_page.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def _open(self, entry: Entry) -> None:
+        self.item_wanted.emit(entry.hit, entry.cited)
+
     def _on_item_menu_wanted(self, entry: Entry, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Open item"), lambda: self.item_wanted.emit(entry.hit))
+        menu.addAction(tr("Open item"), lambda: self._open(entry))
         menu.addAction(tr("Without this item"), lambda: self.leave_out(entry.hit.id, True))
         menu.addAction(tr("Copy id"), lambda: QGuiApplication.clipboard().setText(entry.hit.id))
         menu.popup(at)

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.context import ContextCompiler, ContextSpec
 from explorer.contract import Document, DocumentBody, MemoryMeta, Unavailable
+from explorer.engines import EngineSettings, build_engine
 from explorer.ui.context_parts.budget import MOST, budget_at, place_of, stepped
 from explorer.ui.context_parts.header import ITEMS as ITEMS_PAGE
 from explorer.ui.context_parts.pages import RENDERED, SOURCE
@@ -483,10 +484,11 @@ async def test_citations_lead_to_their_items(qtbot: QtBot, tmp_path: Path, until
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[1]")
         first = panel.gathered.briefs[0].citations[0]  # type: ignore[union-attr]
-        assert told.args[0].id == first.id
+        assert (told.args[0].id, told.args[1].quote) == (first.id, first.snippet)
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[→]")
         assert told.args[0].id == panel.gathered.learnings[0].id  # type: ignore[union-attr]
+        assert told.args[1] is None, "it is listed whole"
         panel._choose_page(SOURCE)
         assert panel.pages.source_view.toPlainText() == markdown(panel).removesuffix("\n") + "\n"
         panel._choose_page(RENDERED)
@@ -500,6 +502,31 @@ async def test_the_numbers_of_an_answer_are_links_themselves(qtbot: QtBot, tmp_p
         assert text.count("[1]") == text.count("From "), "no list of numbers behind those that are there"
         with qtbot.waitSignal(panel.item_wanted):
             click_on(qtbot, panel, "[1]")
+
+
+async def test_each_point_of_an_answer_leads_to_what_it_quotes(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
+    await engine.store_many(
+        [
+            learning("The user is Dana, the user leads support.", str(TRIAGE)),
+            learning("The user likes to work in the morning, says the user.", str(TRIAGE)),
+        ]
+    )
+    try:
+        async with previewing(qtbot, tmp_path, until, engine) as panel:
+            assert panel.gathered is not None
+            brief = panel.gathered.briefs[0]
+            points = [line for line in brief.body.split("\n") if line.startswith("- ")]
+            assert len(points) == len(brief.citations) == 2
+            text = panel.pages.read_view.toPlainText().partition("Active work")[0]
+            rows = [line for line in text.split("\n") if re.search(r"\[\d\]", line)]
+            assert [row[-3:] for row in rows] == ["[1]", "[2]"]
+            with qtbot.waitSignal(panel.item_wanted) as told:
+                click_on(qtbot, panel, "[2]")
+            assert told.args[0].id == brief.citations[1].id
+            assert brief.citations[1].snippet.split(",")[0] in rows[1]
+    finally:
+        await engine.aclose()
 
 
 async def test_stored_markdown_does_nothing(qtbot: QtBot, tmp_path: Path, until: Until, listener: object) -> None:

@@ -113,7 +113,7 @@ async def test_it_is_read_again_with_the_rest(qtbot: QtBot, tmp_path: Path, unti
 async def test_a_citation_opens_its_item_in_the_viewer(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with showing(qtbot, tmp_path, until) as (window, _):
         hit = window.context.gathered.learnings[-1]  # type: ignore[union-attr]
-        window.context.item_wanted.emit(hit)
+        window.context.item_wanted.emit(hit, None)
         await until(lambda: window.viewer.hit is not None and window.viewer.hit.id == hit.id)
         focus = QApplication.focusWidget()
         assert window.viewer.isAncestorOf(focus) or window.viewer.header.isAncestorOf(focus)

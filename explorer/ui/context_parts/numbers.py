@@ -20,7 +20,7 @@ from explorer.ui.theme import theme
 
 _EDGE = 16
 _WARNING = 12
-_WARNING_ROOM = 30  # the triangle, and what lies between the words
+_BETWEEN = 6
 _BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out
 
 
@@ -59,7 +59,7 @@ class Numbers(QFrame):
         row.addWidget(self.put_back_button)
         row.addStretch(1)
         words = QHBoxLayout()
-        words.setSpacing(6)
+        words.setSpacing(_BETWEEN)
         words.addWidget(self.tokens_label)
         words.addWidget(self.warning)
         words.addWidget(self.estimate_label, 1)
@@ -129,7 +129,8 @@ class Numbers(QFrame):
             counted, by = self._counted
             other = tr("by {counter} {n}", counter=by, n=text.number(counted))
             whole = said = tr("{estimate}; {other}", estimate=whole, other=other)
-            room = self.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - _WARNING_ROOM
+            between = _BETWEEN + (_WARNING + _BETWEEN if self._is_far else 0)
+            room = self.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - between
             if text_width(whole, "small") > room:
                 said = tr("{estimate}; {other}", estimate=tr("estimate"), other=other)
         self.estimate_label.setText(said)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.context import Gathered, SectionUse, State, Trimmed, Why
 from explorer.contract import Citation, Hit, ItemId
 from explorer.i18n import tr, tr_n
 from explorer.text import at_least, listed, number, out_of, shown
+from explorer.ui.ask_parts.question import hit_of
+from explorer.ui.viewer_parts.passage import Cited
 
 _CHARS_PER_TOKEN = 4
 _TITLE = "\n# Context\n\n"
@@ -44,6 +46,8 @@ class Entry:
     """Whether the person left it out."""
     numbers: tuple[int, ...] = ()
     """By which an answer may name it, from 1; none in the list of learnings."""
+    cited: Cited | None = None
+    """What of it was cited; None in the list of learnings."""
 
     @property
     def is_in(self) -> bool:
@@ -53,7 +57,7 @@ class Entry:
 def hits_of(gathered: Gathered) -> dict[ItemId, Hit]:
     """Every item that was gathered; of what a brief cites, as much as was cited."""
     cited = (one for answered in gathered.briefs for one in answered.citations)
-    return {one.id: _hit_of(one) for one in cited} | {hit.id: hit for hit in gathered.learnings}
+    return {one.id: hit_of(one) for one in cited} | {hit.id: hit for hit in gathered.learnings}
 
 
 def parts_of(trimmed: Trimmed, is_list_whole: bool = True) -> list[Part]:
@@ -122,7 +126,7 @@ def cited_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) 
         if one.tokens:
             for cited, numbers in _numbered(answered.citations):
                 if cited.id not in without:
-                    entries.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
+                    entries.append(_entry(cited, at, one.heading, numbers))
     last = trimmed.sections[-1]
     kept = [hit for hit in gathered.learnings if hit.id not in without][: last.items]
     return [*entries, *(Entry(hit, len(gathered.briefs), last.heading) for hit in kept)]
@@ -136,8 +140,8 @@ def _numbered(citations: Sequence[Citation]) -> list[tuple[Citation, tuple[int, 
     return [(citations[own[0] - 1], tuple(own)) for own in numbers.values()]
 
 
-def _hit_of(cited: Citation) -> Hit:
-    return Hit(id=cited.id, kind=cited.kind, text=cited.snippet, meta=cited.meta, score=0.0)
+def _entry(cited: Citation, section: int, heading: str, numbers: tuple[int, ...]) -> Entry:
+    return Entry(hit_of(cited), section, heading, numbers=numbers, cited=Cited(cited.snippet, cited.place))
 
 
 def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:
@@ -154,10 +158,11 @@ def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]
         for cited, numbers in _numbered(answered.citations):
             if missing is not None and (missing.id, missing.section) == (cited.id, one.heading):
                 is_taken_out = missing.why is Why.WITHOUT
-                outside.append(Entry(_hit_of(cited), at, one.heading, missing.reason, is_taken_out, numbers))
+                entry = _entry(cited, at, one.heading, numbers)
+                outside.append(replace(entry, why_not=missing.reason, is_taken_out=is_taken_out))
                 missing = next(left_out, None)
             else:
-                inside.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
+                inside.append(_entry(cited, at, one.heading, numbers))
         entries += [*inside, *outside]
     at = len(gathered.briefs)
     by_id = {hit.id: hit for hit in gathered.learnings}
