@@ -489,7 +489,7 @@ async def test_a_degraded_engine_is_no_empty_memory(qtbot: QtBot, until: Until) 
     ("error", "title", "ways_on"),
     [
         (Unauthorized("the key sk-1 was refused"), "The key was refused", ["Connections…"]),
-        (Unavailable("no route to the server"), "No answer came", ["Ask again"]),
+        (Unavailable("no route to the server"), "There is no answer", ["Ask again"]),
     ],
 )
 async def test_a_failure_says_what_can_be_done(
