@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -34,6 +35,7 @@ from explorer.contract import (
     FetchMode,
     GetRequest,
     Hit,
+    InvalidRequest,
     ItemId,
     MemoryEngine,
     MetaFilter,
@@ -45,6 +47,7 @@ from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
+from explorer.ui.agent_view import AgentActions
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
@@ -111,6 +114,7 @@ class MainWindow(QMainWindow):
     export_selected_wanted = Signal()
     removal_wanted = Signal(object, object)  # a Target and an Action
     forget_selected_wanted = Signal()
+    forget_as_agent_wanted = Signal(object)  # a MetaFilter: all that it admits, in the view of an agent
     move_wanted = Signal(object)  # a Target
     move_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
@@ -173,6 +177,7 @@ class MainWindow(QMainWindow):
         self._build_actions()
         self.removing = RemovalActions(self)
         self.moving = MoveActions(self)
+        self.seeing = AgentActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -303,7 +308,7 @@ class MainWindow(QMainWindow):
         icons.keep(self.views_button, "eye")
         self.chip_bar.add_trailing(self.views_button)
         self._bar = bar
-        self.top = _Column(bar, _rule(), self.chip_bar, self.error_banner, _rule())
+        self.top = _Column(bar, _rule(), self.seeing.strip, self.chip_bar, self.error_banner, _rule())
         self.top.setProperty("surface", "window")
         self.setMenuWidget(self.top)
 
@@ -345,6 +350,8 @@ class MainWindow(QMainWindow):
         menu.addActions([self.jobs_action, self.journal_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
+        menu.addSeparator()
+        menu.addActions([self.seeing.see_action, self.seeing.leave_action])
         menu.addSeparator()
         panels = menu.addMenu(tr("Panels"))
         titles = (
@@ -443,6 +450,8 @@ class MainWindow(QMainWindow):
         self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.namespaces.agent_wanted.connect(self.seeing.see_as)
+        self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
         self.timeline.filter_wanted.connect(self.go_to_filter)
         self.watch.changed.connect(self._on_watch_changed)
         self.watch.answering.connect(self._ask_health)
@@ -509,6 +518,7 @@ class MainWindow(QMainWindow):
             self.read_only_button,
             self.refresh_button,
             self.more_button,
+            self.seeing.strip.leave_button,
             self.chip_bar,
             self.views_button,
             self.namespaces.reach_box,
@@ -665,8 +675,12 @@ class MainWindow(QMainWindow):
 
     def go_to_filter(self, filter: MetaFilter) -> None:
         self.search_box.tell_now()
-        now = self.trail.current
-        self.go(View(filter, now.query, now.mode))
+        try:
+            view = replace(self.trail.current, filter=filter)
+        except InvalidRequest:  # it would read more than the agent whose view this is
+            self.seeing.refuse(filter)
+            return
+        self.go(view)
 
     def refresh(self) -> None:
         """Read again what is shown."""
@@ -680,19 +694,20 @@ class MainWindow(QMainWindow):
         view = self.trail.current
         allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
-        allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        allow(self.clear_action, "" if view != View(agent=view.agent) else tr("There is no condition"))
+        self.seeing.show_view()
         self.removing.show_view()
         self.moving.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
-        self.facets.show_filter(view.filter)
+        self.facets.show_filter(view.filter, view.scope)
         found = self._show_chips()
         mode = view.mode if view.query else None
         self.viewer.set_search(view.query.split())
         self._tell_question()
-        self.items.show_filter(view.filter, view.query, mode, found)
-        self.namespaces.show_filter(view.filter)
+        self.items.show_filter(view.filter, view.query, mode, found, view.scope)
+        self.namespaces.show_filter(view.filter, view.scope)
         self.timeline.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
@@ -703,14 +718,15 @@ class MainWindow(QMainWindow):
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
-        found = conditions(view.filter, self._zone, view.query, self.facets.dead)
+        found = conditions(view.own_filter, self._zone, view.query, self.facets.dead)
+        self.chip_bar.empty_text = self.seeing.no_filter_words
         self.chip_bar.show_chips(
             [Chip(one.field, one.words, one.value, one.is_dead, one.note, one.drawn) for one in found]
         )
         return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
-        self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+        self.go(replace(self.trail.current, query=query, mode=mode if query else None))  # type: ignore[arg-type]
 
     def _on_search_box_left(self) -> None:
         self.items.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -718,7 +734,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
         if field == QUERY:
-            self.go(View(filter))
+            self.go(replace(self.trail.current, query="", mode=None))
         else:
             self.go_to_filter(without(filter, field))
 
@@ -739,7 +755,7 @@ class MainWindow(QMainWindow):
     def _on_viewer_similar_wanted(self, query: str) -> None:
         modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
         by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
-        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        view = replace(self.trail.current, query=query, mode=next(iter(by_meaning or modes), None))
         if self.trail.go(view, is_typed=False):
             self._show_view()
 
@@ -789,7 +805,7 @@ class MainWindow(QMainWindow):
             )
 
     def _clear(self) -> None:
-        self.go(View())
+        self.go(View(agent=self.trail.current.agent))
 
     def _on_back_action_triggered(self) -> None:
         self.trail.back()
@@ -856,6 +872,7 @@ class MainWindow(QMainWindow):
         saved = self.views.get(name)
         if saved is None:
             return
+        view = saved.view
         if saved.facets:
             self.facets.restore(saved.facets)
         if saved.items:
@@ -864,7 +881,7 @@ class MainWindow(QMainWindow):
         if layout is not None and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
-        if self.trail.go(saved.view, is_typed=False):
+        if self.trail.go(view, is_typed=False):
             self._show_view()
 
     def _saved_view(self, name: str) -> SavedView:
@@ -874,6 +891,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
+            agent=view.agent,
             layout=sealed(self.saveState(self._layout_version)),
             facets=self.facets.state(),
             items=self.items.arrangement(),

@@ -14,20 +14,21 @@ from PySide6.QtGui import QDesktopServices
 from shiboken6 import isValid
 
 from explorer import text
-from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter
+from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.i18n import tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Target
 from explorer.removal.restoring import Restored, restore
 from explorer.ui import news
+from explorer.ui.agent_view import agent_name
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.remove import RemoveDialog, Where
 from explorer.ui.dialogs.remove_parts import words
 from explorer.ui.job_list import Job, State
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
-from explorer.ui.selected import plan_selected
+from explorer.ui.selected import Seen, listed_ids, plan_selected, seen_of, selected_ids
 from explorer.ui.transfers import BAD_LINES_SHOWN
 
 _NAME_CHARS = 40
@@ -49,6 +50,7 @@ class Removals:
         self.jobs = Jobs(window)
         window.removal_wanted.connect(self._on_window_removal_wanted)
         window.forget_selected_wanted.connect(self._on_window_forget_selected_wanted)
+        window.forget_as_agent_wanted.connect(self._on_window_forget_as_agent_wanted)
         self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
 
     def leave(self, memory_path: str | None) -> None:
@@ -109,7 +111,36 @@ class Removals:
         self.plan(target, action)
 
     def _on_window_forget_selected_wanted(self) -> None:
-        plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
+        if (agent := self.window.trail.current.agent) is None:
+            plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
+        elif (engine := self.window.engine) is not None:
+            ids = selected_ids(self.window, self.jobs)
+            self.jobs.start("selected", seen_of(engine, agent, ids), lambda seen: self._plan_seen(agent, seen))
+
+    def _on_window_forget_as_agent_wanted(self, filter: MetaFilter) -> None:
+        """All that a filter admits in the view of an agent, which its tool forgets wherever the agent reads it."""
+        agent, engine = self.window.trail.current.agent, self.window.engine
+        if agent is not None and engine is not None:
+            ids = listed_ids(self.window, self.jobs, engine, filter)
+            self.jobs.start("selected", seen_of(engine, agent, ids), lambda seen: self._plan_seen(agent, seen))
+
+    def _plan_seen(self, agent: Namespace, seen: Seen) -> None:
+        """Plan to forget what an agent reads of what was chosen, and say how much it does not."""
+        skipped = ""
+        if seen.skipped:
+            skipped = tr_n(
+                "{n} of those chosen is out of reach of {agent}, or gone: it is skipped.",
+                "{n} of those chosen are out of reach of {agent}, or gone: they are skipped.",
+                len(seen.skipped),
+                n=text.number(len(seen.skipped)),
+                agent=agent_name(agent),
+            )
+        if not seen.ids:
+            self.window.error_banner.show_note(" ".join((skipped, tr("Nothing was forgotten."))).strip(), icon="info")
+            return
+        self.plan(Target.of_ids(seen.ids, Reach.of(agent)), Action.FORGET)
+        if skipped and self.dialog is not None:
+            self.dialog.banner.show_note(skipped, icon="info")
 
     # The dialog
 
