@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy
 
 from explorer import text
 from explorer.contract import MetaFilter, Namespace, SegmentKind
 from explorer.i18n import tr
+from explorer.tools import ToolScope
 from explorer.ui import icons
 from explorer.ui.actions import allow, view_action
 from explorer.ui.chips import EMPTY_TEXT
+from explorer.ui.dialogs.remove_parts.one_line import OneLine
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
-from explorer.ui.rows import draw_text, text_width
-from explorer.ui.theme import theme
 from explorer.ui.trail import View
 
 if TYPE_CHECKING:
@@ -48,27 +47,6 @@ def reads_words(node: Namespace) -> str:
     return tr("It reads this node and those above: {nodes}.", nodes=above)
 
 
-class _Line(QWidget):
-    """One line of plain text that gives up its end where there is too little room."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-
-    def show_text(self, words: str) -> None:
-        self.text = words
-        self.setToolTip(text.tip(words))
-        self.setAccessibleName(words)
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(text_width(self.text, "small"), theme().row_height("treeRow"))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        draw_text(QPainter(self), self.rect(), self.text, "small", "text2", elide=Qt.TextElideMode.ElideRight)
-
-
 class AgentStrip(QFrame):
     """Above the filter while the window is seen through an agent's scope: whose, what it reads, and the way out."""
 
@@ -79,7 +57,8 @@ class AgentStrip(QFrame):
         self._icon = icons.IconLabel("agent", "accent")
         self.name_label = plain_label("smallStrong")
         self.name_label.setObjectName("agentNameLabel")
-        self.reads_label = _Line()
+        self.reads_label = OneLine("small", "text2")
+        self.reads_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.reads_label.setObjectName("agentReadsLabel")
         self.leave_button = QPushButton(tr("Leave"))
         self.leave_button.setObjectName("leaveAgentButton")
@@ -101,8 +80,8 @@ class AgentStrip(QFrame):
         self._icon.show_icon(node_icon(node), "accent")
         self.name_label.setText(tr("Seen as {agent}", agent=agent_name(node)))
         self.name_label.setToolTip(text.tip(str(node)))
-        self.reads_label.show_text(reads_words(node))
-        self.setAccessibleName(f"{self.name_label.text()}. {self.reads_label.text}")
+        self.reads_label.say(reads_words(node))
+        self.setAccessibleName(f"{self.name_label.text()}. {self.reads_label.text()}")
 
 
 class AgentActions(QObject):
@@ -140,6 +119,13 @@ class AgentActions(QObject):
         return self._window.trail.current.agent
 
     @property
+    def scope(self) -> ToolScope:
+        """Of the agent whose view it is; else of one at the node that the filter names, else as a host has it."""
+        reach = self._window.trail.current.filter.reach
+        node = self.agent or (reach.at if reach is not None else None)
+        return ToolScope.at(node) if node is not None else ToolScope.default()
+
+    @property
     def no_filter_words(self) -> str:
         """What stands in the place of the chips while there is none."""
         return tr(EMPTY_TEXT) if self.agent is None else tr("No filter: all that the agent reads")
@@ -155,6 +141,7 @@ class AgentActions(QObject):
     def show_view(self) -> None:
         """The view is another."""
         self.strip.show_agent(self.agent)
+        self._window.console.show_scope(self.scope)
         self.allow()
 
     def see_as(self, node: Namespace) -> None:

@@ -53,6 +53,7 @@ from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -155,6 +156,7 @@ class MainWindow(QMainWindow):
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
+        self.console = ConsolePanel(self.journal.journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
@@ -162,6 +164,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.journal,
+            self.console,
         ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -189,9 +192,12 @@ class MainWindow(QMainWindow):
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
+            self._dock("agentConsoleDock", tr("Console"), tr("Close the console"), self.console, right),
         ]
-        self.journal_dock = self._docks[-1]
-        self.journal_dock.hide()  # until it is asked for
+        self.journal_dock, self.console_dock = self._docks[3:]
+        self.tabifyDockWidget(self.journal_dock, self.console_dock)
+        for dock in self._docks[3:]:
+            dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
@@ -238,6 +244,9 @@ class MainWindow(QMainWindow):
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.journal_action = self._action(
             tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
+        )
+        self.console_action = self._action(
+            tr("Console"), "agent", "Ctrl+Shift+T", tr("The tools of an agent, run by hand")
         )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -325,7 +334,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel | ConsolePanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -347,7 +356,7 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.console_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
         menu.addSeparator()
@@ -359,6 +368,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: facets"),
             tr("Show panel: item"),
             tr("Show panel: journal"),
+            tr("Show panel: console"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
@@ -450,6 +460,11 @@ class MainWindow(QMainWindow):
         self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.console_action.triggered.connect(self.show_console)
+        self.console.item_wanted.connect(self.open_item)
+        self.console.receipt_wanted.connect(self.show_journal)
+        self.console.stored.connect(self.refresh)
+        self.console.forgotten.connect(self.show_removed)
         self.namespaces.agent_wanted.connect(self.seeing.see_as)
         self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
         self.timeline.filter_wanted.connect(self.go_to_filter)
@@ -551,6 +566,18 @@ class MainWindow(QMainWindow):
             self.journal.continue_button,
             self.journal.restore_button,
             self.journal.file_button,
+            close_buttons[4],
+            self.console.read_only_check,
+            self.console.tool_box,
+            *(self.console.segments.button(choice) for choice in (FORM, BY_HAND, RESULT)),
+            self.console.run_button,
+            self.console.form_scroll,
+            self.console.json_edit,
+            self.console.result_view,
+            self.console.receipt_button,
+            self.console.raw_check,
+            self.console.copy_button,
+            self.console.history_button,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
         policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
@@ -612,6 +639,7 @@ class MainWindow(QMainWindow):
         self.items.set_engine(engine, name)
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
             panel.set_engine(engine)
+        self.console.set_engine(engine, name, is_read_only=is_read_only, keeps=keeps_view)
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -623,6 +651,7 @@ class MainWindow(QMainWindow):
         """Call what is open by another name."""
         self._name = name
         self.items.set_name(name)
+        self.console.set_name(name)
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
 
@@ -833,6 +862,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.journal,
+            self.console,
             self.search_box.search_edit,
         ]
         heads: dict[QWidget, QWidget] = {
@@ -840,6 +870,7 @@ class MainWindow(QMainWindow):
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
             self.journal: self.journal.head,
+            self.console: self.console.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -949,14 +980,22 @@ class MainWindow(QMainWindow):
 
     def show_journal(self, path: Path | None = None) -> None:
         """The dock of the journal, with the keyboard in it, at a receipt where one is named."""
-        is_new = not self.journal_dock.isVisible()
-        self.journal_dock.show()
-        self.journal_dock.raise_()  # where it lies under another
-        if is_new and not self._has_own_layout:
-            self.place_docks()
+        self._show_dock(self.journal_dock)
         self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
         if path is not None:
             self.journal.show_receipt(path)
+
+    def show_console(self) -> None:
+        """The dock of the agent's console, with the keyboard in it."""
+        self._show_dock(self.console_dock)
+        self.console.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_dock(self, dock: QDockWidget) -> None:
+        is_new = not dock.isVisible()
+        dock.show()
+        dock.raise_()  # where it lies under another
+        if is_new and not self._has_own_layout:
+            self.place_docks()
 
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
@@ -1071,10 +1110,11 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal = self._docks
+        namespaces, facets, viewer, journal, console = self._docks
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 60 // 100, journal: height * 40 // 100}, Qt.Orientation.Vertical)
+        below = console if journal.isHidden() else journal  # they share a place
+        self._resize({viewer: height * 60 // 100, below: height * 40 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1086,7 +1126,7 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock is not self.journal_dock)
+            dock.setVisible(dock not in self._docks[3:])
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:

@@ -43,6 +43,7 @@ def watch(window: MainWindow) -> None:
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
         (window.journal.jobs, of_journal(window)),
+        (window.console.jobs, of_console(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -103,6 +104,16 @@ def of_journal(window: MainWindow) -> Reads:
     return {
         "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
         "settle": Read(tr("Ending a receipt"), None),
+    }
+
+
+def of_console(window: MainWindow) -> Reads:
+    jobs = window.console.jobs
+    return {
+        "call": Read(tr("Calling a tool of the agent"), partial(jobs.stop, "call"), holds_window=True),
+        "write": None,  # waits for a person; what it forgets is in the journal at any moment
+        "show": None,  # writes what came, a piece at a time
+        "open": Read(tr("Reading an item of the answer"), partial(jobs.stop, "open")),
     }
 
 

@@ -135,6 +135,7 @@ class _Number:
             real.setRange(float(least) - _STEP, float(most))
             self.widget = real
         self.widget.setSpecialValueText(unset)
+        self.widget.lineEdit().setTextMargins(7, 0, 0, 0)
         self.set_value(UNSET)
 
     def value(self) -> Any:
@@ -336,7 +337,11 @@ def _grid(fields: Mapping[str, Field], schema: Schema) -> QGridLayout:
         said.setToolTip(tip(str(schema["properties"][name].get("description", ""))))
         said.setBuddy(field.widget)
         said.setMinimumWidth(round(theme().size_px("body") * NAME_EM))
-        grid.addWidget(said, row, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeading)
+        is_high = isinstance(field, (_Lines, _Rows, _Ticks))
+        if is_high:  # on the first line of what stands beside it
+            said.setContentsMargins(0, 5, 0, 0)
+        at = Qt.AlignmentFlag.AlignTop if is_high else Qt.AlignmentFlag.AlignVCenter
+        grid.addWidget(said, row, 0, at | Qt.AlignmentFlag.AlignLeading)
         grid.addWidget(field.widget, row, 1)
     return grid
 

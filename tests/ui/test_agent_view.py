@@ -125,7 +125,7 @@ async def test_it_is_said_above_the_filter_and_left_by_one_act(qtbot: QtBot, tmp
         await see_as(window, WRITER, until)
         assert strip.isVisible()
         assert strip.name_label.text() == "Seen as agent:writer at team:acme"
-        assert strip.reads_label.text == "It reads this node and those above: team:acme, root."
+        assert strip.reads_label.text() == "It reads this node and those above: team:acme, root."
         assert chips(window) == [], "what the agent reads is no condition that could be taken away"
         assert window.chip_bar.empty_text == "No filter: all that the agent reads"
         assert not window.clear_action.isEnabled()

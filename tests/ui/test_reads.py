@@ -68,6 +68,7 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "item_copies.py": reads.of_items,
     "viewer.py": reads.of_viewer,
     "journal.py": reads.of_journal,
+    "console.py": reads.of_console,
     "receipts.py": lambda window: reads.of_receipts(window.jobs),
     "dialogs/connect.py": lambda window: reads.of_connections(connect_dialog(window)),
 }
