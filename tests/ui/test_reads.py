@@ -81,7 +81,7 @@ ELSEWHERE = {
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
     "moves.py": {"plan", "continue", "settle", "end"},  # small files of the program's own
-    "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
+    "removals.py": {"restore", "settle", "end", "selected"},  # a restore is a job by itself, and so is the last
     "selected.py": {"selected"},  # so is this
     "program.py": {"open", "close"},  # they wait for a person now and then; what is slow in them is a job by itself
     "transfers.py": {"transfer"},  # so do these, and an import or export begins its job once it has a file
