@@ -105,7 +105,7 @@ def filter_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def node_flags(add: Callable[..., Any]) -> None:
-    add("--node", metavar="NS", type=_node, help="at this node, such as team:acme/agent:writer (default: the root)")
+    add("--node", metavar="NS", type=node, help="at this node, such as team:acme/agent:writer (default: the root)")
     add(
         "--reach",
         choices=["exact", "inherit", "subtree"],
@@ -136,7 +136,8 @@ def _time(text: str) -> Timestamp:
         raise argparse.ArgumentTypeError(f"{error}, or as a day like 2026-10-04") from None
 
 
-def _node(text: str) -> Namespace:
+def node(text: str) -> Namespace:
+    """A flag's value as a node."""
     if not text.strip():  # a script's variable that was never set, perhaps
         raise argparse.ArgumentTypeError("a node must not be blank; the root is written root")
     try:
