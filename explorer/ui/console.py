@@ -277,7 +277,7 @@ class ConsolePanel(QWidget):
     def _show_scope(self) -> None:
         scope = self._scope
         if scope.reach is None:
-            said = tr("As an agent of a host that places it nowhere: it reads all but the sandboxes.")
+            said = tr("Tools that are given no node: they read all but the sandboxes")
         else:
             said = tr("As {agent}", agent=agent_name(scope.place))
         self.scope_label.say(said)

@@ -13,6 +13,7 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPo
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
+    QAction,
     QFocusEvent,
     QKeySequence,
     QPainter,
@@ -162,6 +163,8 @@ class ItemList(QWidget):
         self.is_read_only = False
         """Whether the engine refuses every write; set before it."""
         self._zone = zone or local_zone()
+        self.more_actions: list[QAction] = []
+        """Of the current item, for the menu of its row."""
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._shown_order = ListOrder()  # of those rows, where they are read by place
@@ -1584,6 +1587,7 @@ class ItemList(QWidget):
         menu.addAction(self.export_action)
         menu.addAction(self.move_action)
         menu.addSeparator()
+        menu.addActions(self.more_actions)
         menu.addAction(self.select_all_action)
         menu.addSeparator()
         menu.addAction(self.forget_action)

@@ -485,6 +485,10 @@ class MainWindow(QMainWindow):
         self.facets.forget_wanted.connect(self.removing.forget)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.agent_wanted.connect(self.seeing.see_as)
+        self.viewer.known_nodes = self.namespaces.names
+        self.items.more_actions.append(self.viewer.who_action)
+        self.namespaces.nodes_changed.connect(self.viewer.on_nodes_changed)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)

@@ -225,6 +225,7 @@ class NamespacePanel(QWidget):
     """The nodes with their counts under the filter, and the choice of where it reads."""
 
     filter_wanted = Signal(object)  # MetaFilter
+    nodes_changed = Signal()  # there are others now
     agent_wanted = Signal(object)  # a Namespace: see as an agent that is placed there
     removal_wanted = Signal(object, object)  # a Target and an Action
     move_wanted = Signal(object)  # a Target
@@ -400,8 +401,11 @@ class NamespacePanel(QWidget):
             # What a count that stopped early did not reach may still be there.
             self._known = there | self._known if everything.truncated else there
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
+        before = self.model.size
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        if self.model.size != before or everything is not None:
+            self.nodes_changed.emit()
         self._answered = _without_reach(self._filter)
         self.counted_items = page.total, page.truncated
         self._fit_columns()

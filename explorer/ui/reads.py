@@ -187,6 +187,7 @@ def of_viewer(window: MainWindow) -> Reads:
         "raw": Read(tr("Writing the item as JSON"), stop),
         "why": Read(tr("Asking why it was found"), stop),
         "fingerprint": Read(tr("Checking the id of the item"), stop),
+        "seen": Read(tr("Looking who can see the item"), stop),
         "rest": Read(tr("Loading the rest of the item"), viewer.cancel_rest, rest),
         "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.stop, "find")),
         "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.stop, "copy"), holds_window=True),
