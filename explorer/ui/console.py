@@ -83,7 +83,7 @@ class ConsolePanel(QWidget):
     """Runs the seven tools in the scope of an agent. A write is shown first; what is forgotten leaves a receipt."""
 
     item_wanted = Signal(object)  # a Hit
-    stored = Signal()
+    changed = Signal()  # something was stored, or a forget was left midway
     forgotten = Signal(object, object)  # the ids that went, and those that were to go and stayed
     receipt_wanted = Signal(object)  # a Path
 
@@ -277,7 +277,7 @@ class ConsolePanel(QWidget):
     def _show_scope(self) -> None:
         scope = self._scope
         if scope.reach is None:
-            said = tr("Tools that are given no node: they read all but the sandboxes")
+            said = tr("Given no node: reads all but sandboxes")
         else:
             said = tr("As {agent}", agent=agent_name(scope.place))
         self.scope_label.say(said)
@@ -413,10 +413,14 @@ class ConsolePanel(QWidget):
             skipped = json.loads(rehearsed.answer).get("skipped") or []
             if not await confirm(self, *_forget_question(writes, scope, len(skipped)), tr("Forget")):
                 return None
-        called = await self._call(writes.running(), name, given, scope)
+        try:
+            called = await self._call(writes.running(), name, given, scope)
+        except BaseException:  # cancelled too: some of it may have gone
+            self.changed.emit()
+            raise
         outcome = writes.outcome
         if writes.stores is not None and called.error is None:
-            self.stored.emit()
+            self.changed.emit()
         if outcome is not None and writes.removal is not None and writes.removal.preview is not None:
             left = set(outcome.left)
             self.forgotten.emit(set(writes.removal.preview.ids) - left, left)
@@ -531,8 +535,12 @@ _TIP = Qt.ItemDataRole.ToolTipRole
 def _store_question(item: StoreItem, scope: ToolScope) -> tuple[str, str]:
     """What is about to be stored, and where; in plain text."""
     title = tr("Store this at {node}?", node=text.inline(str(scope.place)))
-    excerpt = text.shown(item.render_text(), _TOLD_CHARS)
-    return title, tr("{kind}: {text}", kind=text.word(item.item_kind.value), text=text.isolate(excerpt))
+    return title, text.named(text.word(item.item_kind.value), _excerpt(item.render_text(), _TOLD_CHARS))
+
+
+def _excerpt(stored: str, most: int) -> str:
+    """The start of a stored text, safe in the middle of others."""
+    return text.isolate(text.shown(stored, most) + ("…" if len(stored) > most else ""))
 
 
 def _forget_question(writes: ToolWrites, scope: ToolScope, skipped: int) -> tuple[str, str]:
@@ -554,7 +562,7 @@ def _forget_question(writes: ToolWrites, scope: ToolScope, skipped: int) -> tupl
     ]
     if len(preview.nodes) > _NODES_TOLD:
         nodes.append(text.and_more(len(preview.nodes) - _NODES_TOLD))
-    samples = [f"– {text.isolate(text.shown(headline(hit).name, 80))}" for hit in preview.samples[:_SAMPLES_TOLD]]
+    samples = [f"– {_excerpt(headline(hit).name, 80)}" for hit in preview.samples[:_SAMPLES_TOLD]]
     if n > _SAMPLES_TOLD:
         samples.append(text.and_more(n - _SAMPLES_TOLD))
     said = ["\n".join(nodes), "\n".join(samples)]

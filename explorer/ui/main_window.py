@@ -463,7 +463,7 @@ class MainWindow(QMainWindow):
         self.console_action.triggered.connect(self.show_console)
         self.console.item_wanted.connect(self.open_item)
         self.console.receipt_wanted.connect(self.show_journal)
-        self.console.stored.connect(self.refresh)
+        self.console.changed.connect(self.refresh)
         self.console.forgotten.connect(self.show_removed)
         self.namespaces.agent_wanted.connect(self.seeing.see_as)
         self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
@@ -1158,6 +1158,7 @@ class MainWindow(QMainWindow):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setDrawBase(False)
             bar.setExpanding(False)
+            bar.setAccessibleName(tr("Panels in one place"))
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle

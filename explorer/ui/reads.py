@@ -111,7 +111,7 @@ def of_console(window: MainWindow) -> Reads:
     jobs = window.console.jobs
     return {
         "call": Read(tr("Calling a tool of the agent"), partial(jobs.stop, "call"), holds_window=True),
-        "write": None,  # waits for a person; what it forgets is in the journal at any moment
+        "write": Read(tr("A tool of the agent that writes"), partial(jobs.stop, "write"), holds_window=True),
         "show": None,  # writes what came, a piece at a time
         "open": Read(tr("Reading an item of the answer"), partial(jobs.stop, "open")),
     }

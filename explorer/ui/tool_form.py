@@ -187,7 +187,6 @@ class _Object:
         self.fold_button.setProperty("kind", "small")
         self.fold_button.setProperty("textRole", "monoSmall")
         self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.fold_button.setCheckable(True)
         self.fold_button.setToolTip(tip(str(schema.get("description", ""))))
         self.body = QWidget()
         body = _grid(self._fields, schema)
@@ -198,18 +197,17 @@ class _Object:
         column.setSpacing(4)
         column.addWidget(self.fold_button, 0, Qt.AlignmentFlag.AlignLeading)
         column.addWidget(self.body)
-        self.fold_button.toggled.connect(self._on_toggled)
-        self._on_toggled(False)
+        self.fold_button.clicked.connect(lambda: self._open(self.body.isHidden()))
+        self._open(False)
 
     def value(self) -> Any:
         return _values(self._fields) or UNSET
 
     def set_value(self, value: Any) -> None:
         _show(self._fields, value)
-        self.fold_button.setChecked(bool(_values(self._fields)))
-        self._on_toggled(self.fold_button.isChecked())
+        self._open(bool(_values(self._fields)))
 
-    def _on_toggled(self, is_open: bool) -> None:
+    def _open(self, is_open: bool) -> None:
         self.body.setVisible(is_open)
         icons.keep(self.fold_button, "chevron-down" if is_open else "chevron-right")
         n = 0 if is_open else len(_values(self._fields))
@@ -256,7 +254,7 @@ class _Rows:
         drop.setToolTip(tr("Take this one away"))
         icons.keep(drop, "close")
         drop.clicked.connect(partial(self._drop, row))
-        grid.addWidget(drop, 0, 2, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(drop, 1, 2, Qt.AlignmentFlag.AlignTop)
         _show(fields, value)
         self._rows.append((row, fields))
         self._column.insertWidget(len(self._rows) - 1, row)
@@ -327,7 +325,8 @@ def _grid(fields: Mapping[str, Field], schema: Schema) -> QGridLayout:
     grid.setVerticalSpacing(6)
     grid.setColumnStretch(1, 1)
     required: Sequence[str] = schema.get("required", ())
-    for row, (name, field) in enumerate(fields.items()):
+    for name, field in fields.items():
+        row = grid.rowCount()
         if isinstance(field, _Object):
             grid.addWidget(field.widget, row, 0, 1, 2)
             continue
@@ -337,7 +336,11 @@ def _grid(fields: Mapping[str, Field], schema: Schema) -> QGridLayout:
         said.setToolTip(tip(str(schema["properties"][name].get("description", ""))))
         said.setBuddy(field.widget)
         said.setMinimumWidth(round(theme().size_px("body") * NAME_EM))
-        is_high = isinstance(field, (_Lines, _Rows, _Ticks))
+        if isinstance(field, _Rows):  # forms of their own, which need the room
+            grid.addWidget(said, row, 0, 1, 2)
+            grid.addWidget(field.widget, row + 1, 0, 1, 2)
+            continue
+        is_high = isinstance(field, (_Lines, _Ticks))
         if is_high:  # on the first line of what stands beside it
             said.setContentsMargins(0, 5, 0, 0)
         at = Qt.AlignmentFlag.AlignTop if is_high else Qt.AlignmentFlag.AlignVCenter

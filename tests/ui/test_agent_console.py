@@ -122,7 +122,7 @@ async def test_it_shows_byte_for_byte_what_the_agent_gets(
 async def test_it_is_the_agent_of_the_node_that_is_looked_at(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with console(qtbot, tmp_path, until, node=None) as (window, panel, _):
         assert panel.scope == ToolScope.default()
-        assert "all but the sandboxes" in panel.scope_label.text()
+        assert "all but sandboxes" in panel.scope_label.text()
         window.go_to_filter(MetaFilter(reach=Reach.subtree(TRIAGE)))
         assert panel.scope == ToolScope.at(TRIAGE)
         assert panel.scope_label.text() == "As agent:triage at team:acme"
