@@ -146,16 +146,16 @@ def node(text: str) -> Namespace:
         raise argparse.ArgumentTypeError(error.text) from None
 
 
-def whole_number(most: int | None = None) -> Callable[[str], int]:
-    """A flag's value as a number of at least 1, at most `most`."""
+def whole_number(most: int | None = None, *, least: int = 1) -> Callable[[str], int]:
+    """A flag's value as a number of at least `least`, at most `most`."""
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
-            number = 0
-        if number < 1 or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"write a number from 1 to {most}" if most else "write a number from 1 on")
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"write a number from {least} {f'to {most}' if most else 'on'}")
         return number
 
     return read

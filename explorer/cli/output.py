@@ -120,15 +120,22 @@ class Console:
         """One JSON document on a line of its own, exact, in UTF-8 whatever the terminal's charset."""
         self._write(text, "utf-8")
 
-    def _write(self, line: str, encoding: str) -> None:
+    def document(self, text: str) -> None:
+        """Stored text as it is, in UTF-8; made safe on a terminal. Without a line end of its own."""
+        if _is_terminal(sys.stdout):
+            self._write(visible(text, keep="\n\t"), getattr(sys.stdout, "encoding", None) or "utf-8", end="")
+        else:
+            self._write(text, "utf-8", end="")
+
+    def _write(self, line: str, encoding: str, end: str = "\n") -> None:
         self._close_line()
         with _answering():
             buffer = getattr(sys.stdout, "buffer", None)
             if buffer is None:  # a stream that somebody put in the place of the real one
-                print(line, file=sys.stdout)
+                print(line, end=end, file=sys.stdout)
             else:
                 # Not by print: without a buffer it would lose what a pipe does not take at once.
-                write_all(buffer, f"{line}\n".encode(encoding, "replace"))
+                write_all(buffer, f"{line}{end}".encode(encoding, "replace"))
 
     def note(self, text: str) -> None:
         """A sentence on stderr, made safe: it may quote what was stored or typed."""

@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import check, erase, export, facets, forget, get, import_, list_, mcp, namespaces
+from explorer.cli import check, context, erase, export, facets, forget, get, import_, list_, mcp, namespaces
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
@@ -52,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "list": list_,
     "get": get,
     "namespaces": namespaces,
+    "context": context,
     "forget": forget,
     "erase": erase,
     "check": check,

@@ -11,16 +11,16 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from explorer.contract import wire
 
 # Rust's White_Space, which `str.strip()` exceeds by U+001C to U+001F.
-_WHITE_SPACE = (
+WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
     "\u205f\u3000"
 )
-_WHITE_RUN = re.compile(f"[{_WHITE_SPACE}]+")
+_WHITE_RUN = re.compile(f"[{WHITE_SPACE}]+")
 
 
 def trimmed(text: str) -> str:
     """`text` without white space at both ends, by the Unicode property that the contract uses."""
-    return text.strip(_WHITE_SPACE)
+    return text.strip(WHITE_SPACE)
 
 
 def is_blank(text: str) -> bool:

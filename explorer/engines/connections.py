@@ -3,34 +3,27 @@
     <config folder>/tinymemory-explorer/connections.json
     {"version": 1, "connections": [{"name": "Notes", "engine": "sqlite", "settings": {"path": "…"}, …}]}
 
-Several windows and the command line share the file: each change reads it again under a lock, changes its own entry
-and leaves the others, also those that this version does not understand, as they are.
+How the file is shared and kept whole: `EntryFile`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
 import os
 import re
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import platformdirs
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, Unavailable, is_blank
+from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, is_blank
 from explorer.contract.model import Model, Text, reason, trimmed
 from explorer.engines.config import EngineSettings, StaticCredential
-from explorer.engines.locks import sync_folder, try_lock
-from explorer.engines.os_errors import why
+from explorer.engines.entry_file import APP_NAME, EntryFile
 from explorer.engines.registry import check_endpoint, check_url
 
 if TYPE_CHECKING:
@@ -38,13 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-APP_NAME = "tinymemory-explorer"
-FILE_NAME = "connections.json"
 KEYRING_SERVICE = APP_NAME
-VERSION = 1
 
-_LOCK_WAIT_S = 10.0
-_LOCK_TRY_S = 0.02
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_HEADER = re.compile("auth|token|key|secret|cookie|passw|credential", re.IGNORECASE)
 
@@ -95,23 +83,22 @@ class ConnectionStore:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        if path is None:
-            path = platformdirs.user_config_path(APP_NAME, appauthor=False) / FILE_NAME
-        # A link, as kept by people who version their settings, stays one: its target is what is replaced.
-        self.path = Path(os.path.realpath(path))
-        self.notices: list[str] = []
+        self._file = EntryFile(path, name="connections", what="saved connections")
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    @property
+    def notices(self) -> list[str]:
+        return self._file.notices
 
     def load(self) -> list[SavedConnection]:
         """What is saved. A file that cannot be read as connections is moved aside, and a notice says where to.
 
         Raises ConfigError where the file is there but may not be read or moved.
         """
-        try:
-            entries = self._read()
-        except _Unreadable:
-            with self._locked():
-                entries = self._read_or_move_aside()  # again: another program may have mended it meanwhile
-        return self._known(entries)
+        return self._known(self._file.load())
 
     def get(self, name: str) -> SavedConnection | None:
         """The connection of that name."""
@@ -172,63 +159,7 @@ class ConnectionStore:
     def _change(self, connection: SavedConnection | None, change: Callable[[list[Any]], bool]) -> bool:
         if connection is not None:
             _refuse_secrets(connection)
-        with self._locked():
-            entries = self._read_or_move_aside()
-            is_changed = change(entries)
-            if is_changed:
-                self._write(entries)
-            return is_changed
-
-    def _read(self) -> list[Any]:
-        try:
-            raw = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise ConfigError(f"cannot read the saved connections at {self.path}: {why(error)}") from error
-        try:
-            value = json.loads(raw.decode("utf-8-sig"))
-        except (ValueError, RecursionError):
-            raise _Unreadable("it is not JSON") from None
-        if not isinstance(value, dict) or not isinstance(value.get("connections"), list):
-            raise _Unreadable("it does not hold connections")
-        version = value.get("version")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise _Unreadable("it says no version")
-        if version > VERSION:
-            raise _Unreadable(f"it is of version {version}, which a newer release of this program wrote")
-        entries: list[Any] = value["connections"]
-        return entries
-
-    def _read_or_move_aside(self) -> list[Any]:
-        try:
-            return self._read()
-        except _Unreadable as fault:
-            aside = self._move_aside()
-            notice = f"The saved connections could not be read: {fault}. The file was kept as {aside}."
-            self.notices.append(notice)
-            log.warning("%s", notice)
-            return []
-
-    def _move_aside(self) -> Path:
-        number = 1
-        while True:
-            aside = self.path.with_name(f"{self.path.stem}.unreadable-{number}{self.path.suffix}")
-            try:
-                # Made empty first, and only where nothing is, so that the move overwrites this and nothing else.
-                os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            except FileExistsError:
-                number += 1
-                continue
-            except OSError as error:
-                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {why(error)}") from error
-            try:
-                os.replace(self.path, aside)
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    aside.unlink()
-                raise ConfigError(f"cannot move {self.path}, which is unreadable, aside: {why(error)}") from error
-            return aside
+        return self._file.change(change)
 
     def _known(self, entries: list[Any]) -> list[SavedConnection]:
         connections: dict[str, SavedConnection] = {}
@@ -236,61 +167,13 @@ class ConnectionStore:
             try:
                 connection = SavedConnection.model_validate(entry)
             except ValidationError as error:
-                self._notice(f"Saved connection {number} in {self.path} is left out: {reason(error)}.")
+                self._file.notice(f"Saved connection {number} in {self.path} is left out: {reason(error)}.")
                 continue
             if connection.name in connections:
-                self._notice(f"Saved connection {number} in {self.path} is left out: its name is there twice.")
+                self._file.notice(f"Saved connection {number} in {self.path} is left out: its name is there twice.")
                 continue
             connections[connection.name] = connection
         return list(connections.values())
-
-    def _notice(self, notice: str) -> None:
-        if notice not in self.notices:  # `load` is called again and again
-            self.notices.append(notice)
-
-    def _write(self, entries: list[Any]) -> None:
-        text = json.dumps({"version": VERSION, "connections": entries}, ensure_ascii=False, indent=2) + "\n"
-        # Half of a surrogate pair, from a path that is no text, has no UTF-8 but an escape that JSON reads.
-        data = text.encode("utf-8", errors="backslashreplace")
-        temporary: str | None = None
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.stem}-", suffix=".tmp", dir=self.path.parent)
-            with os.fdopen(handle, "wb") as file:  # mkstemp makes it 0600
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-            temporary = None
-            sync_folder(self.path.parent)
-        except OSError as error:
-            raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
-        finally:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Alone among threads and programs that change the file; Unavailable where another keeps it too long."""
-        lock = self.path.with_name(f".{self.path.name}.lock")  # its own file: the other one is replaced
-        try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise ConfigError(f"cannot write the saved connections to {self.path}: {why(error)}") from error
-        try:
-            deadline = time.monotonic() + _LOCK_WAIT_S
-            while not try_lock(handle):
-                if time.monotonic() > deadline:
-                    raise Unavailable(f"another program holds the saved connections at {self.path}; try again")
-                time.sleep(_LOCK_TRY_S)
-            yield
-        finally:
-            os.close(handle)  # which also unlocks
-
-
-class _Unreadable(Exception):
-    """Why the file is not connections of this version; a sentence part."""
 
 
 def _places(entries: list[Any], name: str) -> list[int]:

@@ -21,7 +21,7 @@ import platformdirs
 
 from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
-from explorer.engines.connections import APP_NAME
+from explorer.engines.entry_file import APP_NAME
 from explorer.engines.os_errors import why
 from explorer.engines.place import is_endpoint, place_of
 from explorer.i18n import tr

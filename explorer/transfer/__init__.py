@@ -12,6 +12,7 @@ from explorer.transfer.exporting import (
     export_named,
     export_pages,
     refuse_memory,
+    write_file,
 )
 from explorer.transfer.importing import BadLine, ImportProgress, import_jsonl, open_source
 from explorer.transfer.sandboxes import by_sandbox, names_sandboxes, sandbox_roots, sandboxes
@@ -35,4 +36,5 @@ __all__ = [
     "refuse_memory",
     "sandbox_roots",
     "sandboxes",
+    "write_file",
 ]

@@ -61,6 +61,17 @@ def refuse_memory(target: str | Path, database: str | None) -> None:
         raise FileError(f"{target} belongs to the memory itself; choose another name for the export")
 
 
+def write_file(target: str | Path, data: bytes, *, overwrite: bool = False) -> None:
+    """Write a file that appears under its name only when it is whole. Raises FileError."""
+    sink = _sink(target, overwrite)
+    try:
+        sink.open()
+        sink.write(data)
+        sink.finish()
+    finally:
+        sink.discard()
+
+
 async def export_jsonl(
     engine: MemoryEngine,
     target: str | Path | BinaryIO,

@@ -52,8 +52,10 @@ from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
+from explorer.ui.compare import ComparePanel
 from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
+from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -155,6 +157,8 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
+        self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
+        self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.console = ConsolePanel(self.journal.journal, self._zone)
         self._panels: list[Panel] = [
@@ -163,6 +167,8 @@ class MainWindow(QMainWindow):
             self.timeline,
             self.items,
             self.viewer,
+            self.context,
+            self.compare,
             self.journal,
             self.console,
         ]
@@ -191,12 +197,14 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
+            self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
             self._dock("agentConsoleDock", tr("Console"), tr("Close the console"), self.console, right),
         ]
-        self.journal_dock, self.console_dock = self._docks[3:]
-        self.tabifyDockWidget(self.journal_dock, self.console_dock)
-        for dock in self._docks[3:]:
+        self.context_dock, self.compare_dock, self.journal_dock, self.console_dock = self._docks[3:]
+        self._tab_lower_docks()
+        for dock in (self.journal_dock, self.console_dock):
             dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
@@ -334,20 +342,27 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel | ConsolePanel,
+        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | ComparePanel | JournalPanel | ConsolePanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
-        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer | ContextPanel) else panel.head
         head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
+        dock.toggleViewAction().triggered.connect(dock.raise_)  # where it lies under another
         return dock
+
+    def _tab_lower_docks(self) -> None:
+        """Those below the viewer lie on each other, the first one on top."""
+        for below, dock in pairwise(self._docks[3:]):
+            self.tabifyDockWidget(below, dock)
+        self._docks[3].raise_()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -367,6 +382,8 @@ class MainWindow(QMainWindow):
             tr("Show panel: namespaces"),
             tr("Show panel: facets"),
             tr("Show panel: item"),
+            tr("Show panel: context.md"),
+            tr("Show panel: compare"),
             tr("Show panel: journal"),
             tr("Show panel: console"),
         )
@@ -490,6 +507,12 @@ class MainWindow(QMainWindow):
         self.items.more_actions.append(self.viewer.who_action)
         self.namespaces.nodes_changed.connect(self.viewer.on_nodes_changed)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
+        self.context.item_wanted.connect(self.open_item)
+        self.compare.item_wanted.connect(self.open_item)
+        self.context.compare_wanted.connect(self._on_context_compare_wanted)
+        self.compare.preview_wanted.connect(self.context_dock.raise_)
+        for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
+            dock.visibilityChanged.connect(partial(self._on_dock_visibility_changed, lower))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -563,14 +586,19 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *self.context.stops,
             close_buttons[3],
+            *self.context.pages_stops,
+            close_buttons[4],
+            *self.compare.stops,
+            close_buttons[5],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
             self.journal.continue_button,
             self.journal.restore_button,
             self.journal.file_button,
-            close_buttons[4],
+            close_buttons[6],
             self.console.read_only_check,
             self.console.tool_box,
             *(self.console.segments.button(choice) for choice in (FORM, BY_HAND, RESULT)),
@@ -641,8 +669,9 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
+        self.compare.set_engine()
         self.console.set_engine(engine, name, is_read_only=is_read_only, keeps=keeps_view)
         self._allow_actions()
         self.show_name(name)
@@ -719,8 +748,10 @@ class MainWindow(QMainWindow):
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
+        for lower in (self.context, self.compare, self.journal):
+            lower.refresh()
         self._ask_health()
 
     def _show_view(self) -> None:
@@ -742,6 +773,8 @@ class MainWindow(QMainWindow):
         self.items.show_filter(view.filter, view.query, mode, found, view.scope)
         self.namespaces.show_filter(view.filter, view.scope)
         self.timeline.show_filter(view.filter)
+        # An agent whose view it is has its own document, wherever in it one looks.
+        self.context.show_filter(view.filter if view.scope is None else MetaFilter(reach=view.scope))
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -807,6 +840,7 @@ class MainWindow(QMainWindow):
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
+        self.context.show_removed(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -865,6 +899,8 @@ class MainWindow(QMainWindow):
             self.facets,
             self.items,
             self.viewer,
+            self.context,
+            self.compare,
             self.journal,
             self.console,
             self.search_box.search_edit,
@@ -873,6 +909,8 @@ class MainWindow(QMainWindow):
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.context: self.context.header,
+            self.compare: self.compare.head,
             self.journal: self.journal.head,
             self.console: self.console.head,
             self.search_box.search_edit: self.top,
@@ -884,7 +922,7 @@ class MainWindow(QMainWindow):
                 at = place
         for further in range(1, len(panes) + 1):
             pane = panes[(at + further * step) % len(panes)]
-            if pane.isVisible():
+            if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
@@ -894,6 +932,21 @@ class MainWindow(QMainWindow):
             self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _is_list_read(self) -> bool:
+        return not self.items.jobs.is_running("first")
+
+    def _on_dock_visibility_changed(self, panel: ContextPanel | ComparePanel, is_seen: bool) -> None:
+        if is_seen:
+            panel.look()
+        else:
+            panel.rest()
+
+    def _on_context_compare_wanted(self) -> None:
+        self.compare_dock.show()
+        self.compare_dock.raise_()
+        self.compare.show_best()
+        self.compare.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -1089,6 +1142,9 @@ class MainWindow(QMainWindow):
         searches = self._settings.value("searches") if self._settings is not None else None
         if isinstance(searches, str):
             self.search_box.restore_recent(searches)
+        context = self._settings.value("context") if self._settings is not None else None
+        if isinstance(context, str):
+            self.context.restore(context)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -1114,11 +1170,11 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal, console = self._docks
+        namespaces, facets, viewer, *lower = self._docks
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        below = console if journal.isHidden() else journal  # they share a place
-        self._resize({viewer: height * 60 // 100, below: height * 40 // 100}, Qt.Orientation.Vertical)
+        below = next((dock for dock in lower if not dock.isHidden()), lower[0])  # they share a place
+        self._resize({viewer: height * 54 // 100, below: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1130,7 +1186,8 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock not in self._docks[3:])
+            dock.setVisible(dock not in (self.journal_dock, self.console_dock))
+        self._docks[3].raise_()
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:
@@ -1179,6 +1236,7 @@ class MainWindow(QMainWindow):
                 self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("context", self.context.state())
             self._settings.setValue("searches", self.search_box.recent_state())
         if self._jobs_view is not None:
             self._jobs_view.hide()

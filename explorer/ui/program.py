@@ -77,6 +77,7 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
+        window.context.memory_path = lambda: self.transfers.memory_path
         journal = window.journal.journal
         self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)

@@ -42,6 +42,8 @@ def watch(window: MainWindow) -> None:
         (window.timeline.jobs, of_timeline(window)),
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
+        (window.context.jobs, of_context(window)),
+        (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
         (window.console.jobs, of_console(window)),
     )
@@ -97,6 +99,28 @@ def of_facets(window: MainWindow) -> Reads:
     return {
         "counts": Read(tr("Counting the facets"), panel.cancel_counting, facets),
         "everything": Read(tr("Counting everything"), panel.cancel_counting, items, holds_window=True),
+    }
+
+
+def of_context(window: MainWindow) -> Reads:
+    context = window.context
+    writing = Read(tr("Writing context.md to the screen"), context.pages.stop)
+    return {
+        "gather": Read(tr("Compiling context.md"), context.stop),
+        "items": Read(tr("Listing the items of context.md"), partial(context.jobs.stop, "items")),
+        "count": Read(tr("Counting the tokens of context.md"), partial(context.jobs.stop, "count")),
+        "parse": writing,
+        "first": writing,
+        "rest": writing,
+        "save": None,  # waits for a person
+        "link": None,
+    }
+
+
+def of_compare(window: MainWindow) -> Reads:
+    return {
+        "gather": Read(tr("Compiling context.md for another node"), window.compare.stop),
+        "compare": Read(tr("Comparing two documents"), window.compare.stop),
     }
 
 

@@ -23,6 +23,7 @@ _TIME = mark("Time line")
 _LIST = mark("List")
 _HEADS = mark("Column heads")
 _ITEM = mark("Item")
+_CONTEXT = mark("context.md")
 _PALETTE = mark("Command palette")
 
 
@@ -90,6 +91,14 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Ctrl+A",), mark("Mark all")),
         Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
         Key(("Esc",), mark("Close the find bar")),
+    ),
+    _CONTEXT: (
+        Key(("Left", "Right"), mark("A hundred tokens less, or more; in the bar the section before, or after")),
+        Key(("Up", "Down"), mark("A hundred tokens more, or less; the row or section before, or after")),
+        Key(("PgUp", "PgDown"), mark("A thousand tokens more, or less")),
+        Key(("Home", "End"), mark("The smallest budget, or the largest")),
+        Key(("Return", "Space"), mark("To the section, or to what is not in it")),
+        Key(("Del",), mark("See the document without the item")),
     ),
     _PALETTE: (
         Key(("Up", "Down"), mark("The line before, or after")),

@@ -66,7 +66,7 @@ from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
-from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
+from explorer.ui.markdown import Block, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
@@ -79,6 +79,7 @@ from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
+from explorer.ui.viewer_parts.parsing import measured, parsed
 from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import GrowingReader, PlainReader, Reader, long_line_note
 from explorer.ui.viewer_parts.seen_by import Seen, SeenBy, seen_at
@@ -99,7 +100,6 @@ TURN_S = 0.006  # of writing between two turns of the window
 TELL_EVERY_S = 0.1
 FIRST_CARD_CHARS = 16_000  # a page that scrolls as a whole is laid out as a whole
 PROVISIONAL_AFTER_MS = 120  # what the list knows is shown when the whole item takes longer than this
-PARSE_LIMIT_S = 3.0
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown", "text/md"})
 _ALIGNED = re.compile(r"\S {2,}\S|^ {2,}\S|\t", re.MULTILINE)  # columns and indents need equal widths
 
@@ -859,16 +859,16 @@ class ItemViewer(QWidget):
                 nonlocal part
                 if (source := part) is None:
                     return None
-                found = await _parse(source)  # where this is cut off, the next one begins with the same part
+                found = await parsed(source)  # where this is cut off, the next one begins with the same part
                 part = next(parts, None)
                 if found is None:
                     return write_plain(end_of(self.read_view.document()), source, "mono", "text", ink)
-                return _measured(write_blocks(end_of(self.read_view.document()), found, ink), len(source))
+                return measured(write_blocks(end_of(self.read_view.document()), found, ink), len(source))
 
-            steps = _measured(write_blocks(cursor, found, ink), len(first))
+            steps = measured(write_blocks(cursor, found, ink), len(first))
             self._begin(READ, self.read_view, Writing(steps, len(source), _size_words, more), len(first))
 
-        self.jobs.start("parse", _parse(first), on_parsed)
+        self.jobs.start("parse", parsed(first), on_parsed)
 
     def _read_plainly(self, item: Document, note: str = "") -> None:
         body = _body(item)
@@ -1299,26 +1299,6 @@ def _raw(stored: StoreItem | Hit) -> tuple[str, bool]:
     """The text of the Raw page, and whether any of its lines is too long."""
     text = pretty(_json(stored))
     return text, has_long_line(text)
-
-
-async def _parse(source: str) -> list[Block] | None:
-    """A markdown text, parsed beside the window; None where it cannot be followed, or not in good time."""
-    try:
-        # Not `wait_for`: cancelled as its thread ends, it goes on as if it were not (Python 3.11).
-        async with asyncio.timeout(PARSE_LIMIT_S):
-            return await asyncio.to_thread(blocks, source)
-    except (TimeoutError, RecursionError, ValueError):
-        return None
-
-
-def _measured(steps: Steps, chars: int) -> Steps:
-    """`steps`, counted as `chars` in all: what the signs of markdown took is not seen in what was written."""
-    left = chars
-    for done in steps:
-        counted = min(done, left)
-        left -= counted
-        yield counted
-    yield left
 
 
 def _body(item: Document) -> str:

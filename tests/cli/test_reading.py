@@ -147,13 +147,15 @@ def test_wrong_usage_is_two(
 
 def test_help_and_version_are_fine(run: Run) -> None:
     assert run("--version").out.startswith("tinymemory ")
-    for command in ("import", "export", "facets", "list", "get", "namespaces", "check"):
+    for command in ("import", "export", "facets", "list", "get", "namespaces", "context", "check"):
         ran = run(command, "--help")
         assert (ran.status, ran.err) == (0, "")
         assert "Exit status: 0" in ran.out
 
 
-@pytest.mark.parametrize("command", [["list"], ["facets"], ["namespaces"], ["get", "a"], ["export", "out.jsonl"]])
+@pytest.mark.parametrize(
+    "command", [["list"], ["facets"], ["namespaces"], ["get", "a"], ["export", "out.jsonl"], ["context"]]
+)
 def test_reading_makes_no_database(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:

@@ -17,7 +17,12 @@ from tests.conftest import Until
 from tests.ui.test_main_window import opened
 
 LEFT, RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
-NAMES = {"namespacesDock": "Close the namespaces", "facetsDock": "Close the facets", "viewerDock": "Close the item"}
+NAMES = {
+    "namespacesDock": "Close the namespaces",
+    "facetsDock": "Close the facets",
+    "viewerDock": "Close the item",
+    "contextDock": "Close context.md",
+}
 
 
 def dock(window: MainWindow, name: str) -> QDockWidget:
@@ -181,9 +186,9 @@ async def test_everything_is_put_back(qtbot: QtBot, tmp_path: Path, until: Until
         close_button(window, "namespacesDock").click()
         entry(panels_menu(window), "Put everything back").trigger()
         await until(lambda: {name: dock(window, name).geometry() for name in NAMES} == places)
-        assert all(
-            dock(window, name).isVisible() and not window.tabifiedDockWidgets(dock(window, name)) for name in NAMES
-        )
+        assert all(dock(window, name).isVisible() for name in NAMES)
+        tabbed = {name for name in NAMES if window.tabifiedDockWidgets(dock(window, name))}
+        assert tabbed == {"contextDock"}, "with what lies below the item"
 
 
 async def test_what_was_arranged_by_keys_comes_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -209,7 +214,7 @@ async def test_everything_is_put_back_where_the_window_has_to_grow_for_it(
     qtbot: QtBot, tmp_path: Path, until: Until, large_text: None
 ) -> None:
     async with opened(qtbot, tmp_path, until) as window:
-        for name in NAMES:
+        for name in (*NAMES, "compareDock"):
             close_button(window, name).click()
 
         def is_narrow() -> bool:

@@ -67,6 +67,9 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "items.py": reads.of_items,
     "item_copies.py": reads.of_items,
     "viewer.py": reads.of_viewer,
+    "context_preview.py": reads.of_context,
+    "context_parts/pages.py": reads.of_context,
+    "compare.py": reads.of_compare,
     "journal.py": reads.of_journal,
     "console.py": reads.of_console,
     "receipts.py": lambda window: reads.of_receipts(window.jobs),
@@ -77,6 +80,7 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
 ELSEWHERE = {
     "app.py": {"open"},
     # These dialogs show how far they are, with Cancel; a run of theirs is a job.
+    "dialogs/briefs.py": {"presets"},  # a small file of the program's own
     "dialogs/move.py": {"open", "count", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},

@@ -7,6 +7,7 @@ logging of the whole program, and since it pads every text to the longest it tak
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from explorer.engines.embedding.rows import excerpt, unit_rows
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+log = logging.getLogger(__name__)
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TENSOR = "embedding.weight"
@@ -96,6 +99,24 @@ def _shared(folder: Path) -> WordLlama:
     return WordLlama(folder)
 
 
+@cache
+def tokenizer() -> Tokenizer | None:
+    """What cuts text into the model's word parts, without the model; special ones in a text are text as any other.
+
+    None where it is missing or damaged. Loads some 2 MB at the first call.
+    """
+    folder = _folder("wordllama")
+    if folder is None or _folder("tokenizers") is None or not (folder / _TOKENIZER).is_file():
+        return None
+    try:
+        made = _load_tokenizer(folder)
+    except Exception as error:  # the library raises plain Exception
+        log.warning("the tokenizer of wordllama cannot be loaded (%s: %s)", type(error).__name__, error)
+        return None
+    made.encode_special_tokens = True
+    return made
+
+
 def _folder(package: str) -> Path | None:
     try:
         spec = find_spec(package)
@@ -105,15 +126,21 @@ def _folder(package: str) -> Path | None:
     return Path(places[0]) if places else None
 
 
-def _load(folder: Path, dims: int) -> _Model:
+def _load_tokenizer(folder: Path) -> Tokenizer:
     # One thread: the window needs the other cores, and the library's own threads do not outlive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from safetensors import safe_open
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load(folder: Path, dims: int) -> _Model:
+    tokenizer = _load_tokenizer(folder)
+    from safetensors import safe_open
+
     with safe_open(folder / _WEIGHTS, framework="numpy") as file:
         weights = file.get_tensor(_TENSOR).astype(np.float32)  # half the size as it is, but twice as slow to add up
     parts = tokenizer.get_vocab_size()

@@ -126,10 +126,11 @@ async def print_page(html: str, path: Path) -> None:
     await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
     if not printing.data:
         raise FileError(tr("cannot write {file}: {reason}", file=path, reason=tr("nothing was printed")))
-    await asyncio.to_thread(_put, printing.data, path)
+    await asyncio.to_thread(put_file, printing.data, path)
 
 
-def _put(data: bytes, path: Path) -> None:
+def put_file(data: bytes, path: Path) -> None:
+    """A file that takes the place of what is there once it is whole. Raises FileError, with what was there kept."""
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:50]}-", suffix=".tmp", dir=path.parent)

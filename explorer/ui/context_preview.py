@@ -1,0 +1,851 @@
+"""The preview of context.md: what an agent placed at a node is told at the start of a session, within a budget."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+from PySide6.QtCore import QPoint, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer import text
+from explorer.context import (
+    ContextSpec,
+    Gathered,
+    InvalidSpec,
+    State,
+    Trimmed,
+    differs,
+    estimator_name,
+    fair_tokens,
+    gather,
+    trim,
+)
+from explorer.context.presets import PresetStore
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Timestamp
+from explorer.i18n import mark, tr, tr_n
+from explorer.ui import icons
+from explorer.ui.actions import allow, panel_action
+from explorer.ui.ask import ask
+from explorer.ui.busy import BusyLine
+from explorer.ui.context_parts.budget import LEAST, MOST, BudgetRow
+from explorer.ui.context_parts.entries import EntryPage
+from explorer.ui.context_parts.node_button import NodeButton
+from explorer.ui.context_parts.pages import RENDERED, SOURCE, DocumentPages, passages_of
+from explorer.ui.context_parts.section_bar import SectionBar, SectionLines
+from explorer.ui.context_parts.shown import Entry, bodies_of, cited_of, entries_of, failures_of, hits_of, parts_of
+from explorer.ui.dialogs.briefs import BriefsDialog
+from explorer.ui.dialogs.receipt_page import choose_target, put_file
+from explorer.ui.empty import EmptyState
+from explorer.ui.jobs import Jobs, Stopped
+from explorer.ui.labels import plain_label
+from explorer.ui.margins import margins
+from explorer.ui.markdown import is_openable
+from explorer.ui.rows import text_width
+from explorer.ui.segments import Segments
+from explorer.ui.theme import theme
+from explorer.ui.trees import PaneBanner
+from explorer.ui.viewer import Header
+from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
+
+log = logging.getLogger(__name__)
+
+# Translators: a page of the preview: the items that a document rests on
+ITEMS = mark("Items")
+ASKS_AFTER_MS = 200  # after the last change of what is asked
+LOOKS_AGAIN_MS = 50  # whether the list has been read by now
+TRIMS_AFTER_MS = 30  # after the slider has moved
+WAITS_MS = 300  # what was shown of another node stays so long
+_EDGE = 16
+_WARNING_ROOM = 30  # the triangle, and what lies between the words
+_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out
+
+
+class ContextPanel(QWidget):
+    """Asks while it is seen, once the list is read; then it only trims what it was told.
+
+    `header` is its title bar: whoever places the panel places it too. An engine that is hosted is asked only where the
+    person says so: an answer may cost money there.
+    """
+
+    item_wanted = Signal(object)  # a Hit, to be shown
+    compare_wanted = Signal()
+    changed = Signal()  # what is shown is another document
+
+    def __init__(
+        self,
+        nodes: Callable[[], Sequence[Namespace]],
+        is_list_read: Callable[[], bool],
+        zone: tzinfo,
+        presets: PresetStore | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`nodes`: those that can be chosen. `is_list_read`: whether the window has what comes first.
+        `presets`: None are those of the user.
+        """
+        super().__init__(parent)
+        self.setObjectName("contextPreview")
+        self.setProperty("surface", "base")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._zone = zone
+        self._presets = PresetStore() if presets is None else presets
+        self._filter = MetaFilter()
+        self._is_list_read = is_list_read
+        self._engine: MemoryEngine | None = None
+        self._filter_node = Namespace.ROOT
+        self._chosen: Namespace | None = None  # None: whatever the filter names
+        self._spec = ContextSpec()
+        self._is_due = False
+        self._is_wanted = False  # by the person, where the engine is hosted
+        self._gathered: Gathered | None = None
+        self._gathered_at = Timestamp.now_utc()
+        self._gathered_for: Namespace | None = None
+        self._before: tuple[Gathered, Timestamp] | None = None  # what it was before a removal
+        self._trimmed: Trimmed | None = None
+        self._without: frozenset[ItemId] = frozenset()
+        self._is_stopped = False
+        self._fair: int | None = None
+        self._counted_by = ""
+        self._has_failed = False  # and the banner says so
+        self.memory_path: Callable[[], str | None] = lambda: None  # of the file that no document may be saved over
+        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
+        self.jobs = Jobs(self)
+        self._build_header(nodes)
+        self._build_body()
+        self._make_actions()
+        self._asking = self._timer(ASKS_AFTER_MS, self._ask_if_seen)
+        self._trimming = self._timer(TRIMS_AFTER_MS, self._trim)
+        self._waiting = self._timer(WAITS_MS, self._show_compiling)
+        self._connect()
+        self._show_state()
+
+    def _timer(self, delay_ms: int, then: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(delay_ms)
+        timer.timeout.connect(then)
+        return timer
+
+    # Building
+
+    def _build_header(self, nodes: Callable[[], Sequence[Namespace]]) -> None:
+        self.header = Header()
+        self.header.setObjectName("contextHeader")
+        label = plain_label("small", "text2", tr("Brief for"))
+        self.node_button = NodeButton("contextNodeButton", tr("Brief for"), nodes)
+        self.node_button.follows = tr("The node of the filter")
+        self.segments = Segments([RENDERED, SOURCE, ITEMS])
+        self.segments.setObjectName("contextSegments")
+        self.more_button = QToolButton()
+        self.more_button.setObjectName("contextMoreButton")
+        self.more_button.setProperty("kind", "small")
+        self.more_button.setAccessibleName(tr("More for context.md"))
+        self.more_button.setToolTip(tr("More for context.md"))
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        icons.keep(self.more_button, "more")
+        row = QHBoxLayout(self.header)
+        row.setContentsMargins(margins(_EDGE, 0, 2, 0))
+        row.setSpacing(3)
+        row.addWidget(label)
+        row.addWidget(self.node_button)
+        row.addStretch(1)
+        row.addWidget(self.segments)
+        row.addWidget(self.more_button)
+        self.header.spare = [label]
+
+    def _build_body(self) -> None:
+        self.busy_line = BusyLine()
+        self.banner = PaneBanner()
+        self.banner.setObjectName("contextBanner")
+        self.budget = BudgetRow()
+        self.tokens_label = plain_label("smallStrong")
+        self.tokens_label.setObjectName("contextTokensLabel")
+        self.warning = icons.IconLabel("warning", "caution", 12)
+        self.warning.hide()
+        self.estimate_label = plain_label("small", "text3")
+        self.estimate_label.setObjectName("contextEstimateLabel")
+        self.estimate_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.bar = SectionBar()
+        self.lines = SectionLines()
+        self.without_label = plain_label("small", "caution")
+        self.without_label.setObjectName("contextWithoutLabel")
+        self.put_back_button = QPushButton(tr("Put back"))
+        self.put_back_button.setObjectName("contextPutBackButton")
+        self.put_back_button.setProperty("kind", "link")
+        self.put_back_button.setProperty("textRole", "smallMedium")
+        self.without_row = QWidget()
+        row = QHBoxLayout(self.without_row)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.without_label)
+        row.addWidget(self.put_back_button)
+        row.addStretch(1)
+        self.numbers = QFrame()
+        self.numbers.setProperty("surface", "head")
+        words = QHBoxLayout()
+        words.setSpacing(6)
+        words.addWidget(self.tokens_label)
+        words.addWidget(self.warning)
+        words.addWidget(self.estimate_label, 1)
+        column = QVBoxLayout(self.numbers)
+        column.setContentsMargins(margins(_EDGE, 6, _EDGE, 8))
+        column.setSpacing(6)
+        column.addWidget(self.budget)
+        column.addLayout(words)
+        column.addWidget(self.bar)
+        column.addWidget(self.lines)
+        column.addWidget(self.without_row)
+        self.pages = DocumentPages(self.jobs)
+        self.entry_page = EntryPage()
+        self.empty = EmptyState()
+        self.empty.setObjectName("contextEmpty")
+        self.blank = QWidget()
+        self.stack = QStackedWidget()
+        for page in (self.blank, self.pages, self.entry_page, self.empty):
+            self.stack.addWidget(page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.busy_line)
+        column.addWidget(self.banner)
+        column.addWidget(self.numbers)
+        column.addWidget(self.stack, 1)
+
+    def _make_actions(self) -> None:
+        self.briefs_action = self._action(
+            tr("Briefs and presets…"), "settings", tr("Which questions the sections answer, and in which order")
+        )
+        self.compile_action = self._action(tr("Compile again"), "refresh", tr("Ask every brief anew"))
+        self.copy_action = self._action(tr("Copy the document"), "copy", tr("As Markdown, with its frontmatter"))
+        self.save_action = self._action(tr("Save to a file…"), "export", tr("As Markdown, with its frontmatter"))
+        self.compare_action = self._action(
+            tr("Compare…"), "compare", tr("With another budget, another node, or as it was before a removal")
+        )
+        self.put_back_action = self._action(tr("Put all items back"), "plus", tr("The document with all of its items"))
+        menu = QMenu(self.more_button)
+        menu.setTitle(tr("context.md"))
+        menu.setToolTipsVisible(True)
+        menu.addActions([self.copy_action, self.save_action, self.compare_action])
+        menu.addSeparator()
+        menu.addActions([self.briefs_action, self.compile_action, self.put_back_action])
+        self.more_button.setMenu(menu)
+        self.item_menu = QMenu(self)
+
+    def _action(self, words: str, icon: str, tip: str) -> QAction:
+        action = panel_action(self, tr("context.md"), words)
+        icons.keep(action, icon)
+        action.setProperty("tip", tip)
+        return action
+
+    def _connect(self) -> None:
+        self.node_button.chosen.connect(self._on_node_button_chosen)
+        self.segments.chosen.connect(self._on_segments_chosen)
+        self.budget.changed.connect(self._on_budget_changed)
+        self.budget.refused.connect(self._on_budget_refused)
+        self.bar.section_wanted.connect(self._go_to_section)
+        self.lines.section_wanted.connect(self._go_to_section)
+        self.lines.rest_wanted.connect(self._show_rest)
+        self.put_back_button.clicked.connect(self.put_all_back)
+        self.put_back_action.triggered.connect(self.put_all_back)
+        self.pages.link_wanted.connect(self._on_link_wanted)
+        self.pages.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.pages.item_menu_wanted.connect(self._on_item_menu_wanted)
+        self.entry_page.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.entry_page.without_wanted.connect(lambda entry, is_wanted: self.leave_out(entry.hit.id, is_wanted))
+        self.entry_page.back_wanted.connect(lambda: self._choose_page(RENDERED))
+        self.briefs_action.triggered.connect(self._on_briefs_action_triggered)
+        self.compile_action.triggered.connect(self.compile)
+        self.copy_action.triggered.connect(self.copy_document)
+        self.save_action.triggered.connect(self._on_save_action_triggered)
+        self.compare_action.triggered.connect(self.compare_wanted)
+        self.jobs.busy_changed.connect(lambda _: self._show_busy())
+        self.jobs.began.connect(lambda _: self._show_busy())
+        self.jobs.ended.connect(self._on_jobs_ended)
+        self.jobs.failed.connect(self._on_jobs_failed)
+        theme().changed.connect(self.pages.redraw)
+
+    # What the window calls
+
+    def set_engine(self, engine: MemoryEngine | None) -> None:
+        """Ask another engine from now on. Nothing of what the one before said is kept."""
+        self._engine = engine
+        self._chosen = None
+        self._without = frozenset()
+        self._forget()
+        self._before = None
+        self.banner.clear()
+        self._want()
+
+    def show_filter(self, filter: MetaFilter) -> None:
+        """The node of this filter is the one in focus; the rest of it makes no difference to an agent there."""
+        self._filter = filter
+        self._filter_node = filter.reach.at if filter.reach is not None else Namespace.ROOT
+        if self.node != self.node_button.node or self.node != self._gathered_for:
+            self._want()
+
+    def refresh(self) -> None:
+        """Ask again, if it is seen; what is shown stays until then."""
+        self._want()
+
+    def show_removed(self, gone: Collection[ItemId]) -> None:
+        """Items are gone: drop what was gathered with them. It is kept for Compare alone, until it is closed."""
+        if not gone or self._gathered is None:
+            return
+        self._before = self._gathered, self._gathered_at
+        self._forget()
+        n = len(gone)
+        said = tr_n(
+            "{n} item was removed: what was compiled with it was dropped. Compare has it, until you forget it.",
+            "{n} items were removed: what was compiled with them was dropped. Compare has it, until you forget it.",
+            n,
+            n=text.number(n),
+        )
+        self.banner.show_note(said, tr("Compare…"), self.compare_wanted.emit, icon="info")
+
+    def forget_before(self) -> None:
+        """Let go of what was compiled before a removal."""
+        self._before = None
+        self.changed.emit()
+
+    async def aclose(self) -> None:
+        """End every call."""
+        for timer in (self._asking, self._trimming, self._waiting):
+            timer.stop()
+        for dialog in self.findChildren(BriefsDialog):
+            dialog.reject()
+            await dialog.jobs.aclose()
+        await self.jobs.aclose()
+
+    @property
+    def node(self) -> Namespace:
+        """For whom the document is: the node that was chosen, else that of the filter."""
+        return self._chosen if self._chosen is not None else self._filter_node
+
+    @property
+    def engine(self) -> MemoryEngine | None:
+        return self._engine
+
+    @property
+    def spec(self) -> ContextSpec:
+        """What is asked for the node that is shown."""
+        return self.spec_for(self.node)
+
+    @property
+    def gathered(self) -> Gathered | None:
+        """What was answered, for `node`; None until it is."""
+        return self._gathered if self._gathered_for == self.node else None
+
+    @property
+    def gathered_at(self) -> Timestamp:
+        """When that was."""
+        return self._gathered_at
+
+    @property
+    def before(self) -> tuple[Gathered, Timestamp] | None:
+        """What was answered before the last removal, and when."""
+        return self._before
+
+    @property
+    def without(self) -> frozenset[ItemId]:
+        """The items that the person left out."""
+        return self._without
+
+    @property
+    def trimmed(self) -> Trimmed | None:
+        """What is shown."""
+        return self._trimmed
+
+    @property
+    def stops(self) -> list[QWidget]:
+        """Where the Tab key comes to in the title bar."""
+        segments = [self.segments.button(choice) for choice in (RENDERED, SOURCE, ITEMS)]
+        return [self.node_button, *segments, self.more_button]
+
+    @property
+    def pages_stops(self) -> list[QWidget]:
+        """Where it comes to below it."""
+        page = self.entry_page
+        return [
+            self.budget.slider,
+            self.budget.spin,
+            self.bar,
+            self.lines,
+            self.put_back_button,
+            self.pages.read_view,
+            self.pages.source_view,
+            self.pages.rest_button,
+            page.all_button,
+            page.back_button,
+            page.tree,
+            page.open_button,
+            page.without_button,
+        ]
+
+    def set_spec(self, spec: ContextSpec) -> None:
+        """Ask by other briefs; the budget is that of the slider."""
+        self._spec = spec
+        self._forget()
+        self._want()
+
+    def state(self) -> str:
+        """Briefs and budget, for `restore`."""
+        spec = self.spec.model_copy(update={"reach": None})
+        return spec.model_dump_json()
+
+    def restore(self, state: str) -> None:
+        """Go on with the briefs and the budget of before; what is not understood is left aside."""
+        try:
+            spec = ContextSpec.model_validate_json(state)
+            spec.check()
+        except (ValidationError, InvalidSpec) as error:
+            log.warning("briefs that cannot be read: %s", error)
+            return
+        self._spec = spec
+        self.budget.show_budget(min(MOST, spec.budget_tokens))
+
+    def set_budget(self, tokens: int) -> None:
+        """As if the slider were drawn there."""
+        self.budget.show_budget(tokens)
+        self._trim()
+
+    def spec_for(self, node: Namespace) -> ContextSpec:
+        """What is asked for a node."""
+        return self._spec.model_copy(update={"reach": Reach.of(node), "budget_tokens": self.budget.tokens})
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        page = self.stack.currentWidget()
+        target = self.pages.view if page is self.pages else self.entry_page.tree if page is self.entry_page else None
+        (target or self.budget.spin).setFocus(event.reason())  # not by a focus proxy, see FacetPanel
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_due:
+            self._asking.start(ASKS_AFTER_MS)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.rest()
+
+    def rest(self) -> None:
+        """It is not seen any more: what is asked for is asked when it is again."""
+        self._asking.stop()
+        if self.jobs.is_running("gather"):
+            self.jobs.cancel("gather")
+            self._is_due = True
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether any of it is on the screen: of docks that lie on each other one is."""
+        return self.isVisible() and not self.visibleRegion().isEmpty()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.lines.set_brief(self.width() < theme().scaled(_BRIEF_BELOW_PX))
+        self._show_estimate()
+
+    # Asking
+
+    def compile(self) -> None:
+        """Ask every brief now, whatever it costs."""
+        self._is_wanted = True
+        self._ask()
+
+    def _want(self) -> None:
+        """What is shown is no answer any more to what is asked."""
+        node = self.node
+        self.node_button.show_node(node)
+        self._is_due = True
+        self._is_stopped = self._is_wanted = False
+        self.jobs.cancel("gather")
+        if self._gathered_for is not None and self._gathered_for != node:
+            self._waiting.start()
+        if self._engine is None:
+            self._forget()
+        self._show_state()
+        self._asking.start(ASKS_AFTER_MS)
+
+    def look(self) -> None:
+        """It may be seen now."""
+        if self._is_due and self.is_seen and not self._asking.isActive():
+            self._asking.start(ASKS_AFTER_MS)
+
+    def _ask_if_seen(self) -> None:
+        if not self._is_due or not self.is_seen or self._engine is None:
+            return
+        if not self._is_list_read():
+            self._asking.start(LOOKS_AGAIN_MS)
+        elif self._is_hosted and not self._is_wanted:
+            self._show_state()
+            if self._trimmed is not None:
+                said = tr("The memory may be another by now: a hosted engine is asked only when you say so.")
+                self.banner.show_note(said, tr("Compile again"), self.compile)
+        else:
+            self._ask()
+
+    @property
+    def _is_hosted(self) -> bool:
+        return self._engine is not None and self._engine.descriptor().hosted
+
+    def _ask(self) -> None:
+        engine, node = self._engine, self.node
+        if engine is None:
+            return
+        self._is_due = self._is_stopped = False
+        self._asking.stop()
+        if self._gathered_for != node:
+            self._waiting.start()
+        self.jobs.start("gather", gather(engine, self.spec_for(node)), partial(self._on_gathered, node))
+        self._show_state()
+
+    def _on_gathered(self, node: Namespace, gathered: Gathered) -> None:
+        self._waiting.stop()
+        self._gathered, self._gathered_for, self._gathered_at = gathered, node, Timestamp.now_utc()
+        if self._has_failed:
+            self._has_failed = False
+            self.banner.clear()
+        self._trim()
+
+    def stop(self) -> None:
+        """Wait for no answer any more."""
+        self._is_stopped = True
+        self.jobs.stop("gather")
+
+    def _on_jobs_ended(self, lane: str, how: object) -> None:
+        if lane == "gather" and isinstance(how, Stopped):
+            self._is_stopped = True
+            self._waiting.stop()
+            if self._gathered_for != self.node:
+                self._forget()
+            self._show_state()
+
+    def _on_jobs_failed(self, lane: str, error: Exception) -> None:
+        self._waiting.stop()
+        if lane == "gather" and self._gathered_for != self.node:
+            self._forget()
+        self._has_failed = True
+        self.banner.show_failure(error, self.compile if lane == "gather" else self._trim)
+        self._show_state()
+
+    def _forget(self) -> None:
+        """Drop what was answered, and all that is made of it."""
+        self._trimming.stop()
+        self._waiting.stop()
+        self.jobs.cancel("gather")
+        self._forget_shown()
+        self.changed.emit()
+
+    # Trimming
+
+    def _on_budget_changed(self, tokens: int) -> None:
+        if not self._trimming.isActive():  # while it is drawn it is shown again and again
+            self._trimming.start()
+
+    def _on_budget_refused(self, is_refused: bool) -> None:
+        if is_refused:
+            least, most = text.number(LEAST), text.number(MOST)
+            self.estimate_label.setText(tr("a budget is {least} to {most} tokens", least=least, most=most))
+            self._tone(self.estimate_label, "caution")
+        else:
+            self._show_estimate()
+
+    def _trim(self) -> None:
+        self._trimming.stop()
+        gathered = self._gathered
+        if gathered is None or self._gathered_for != self.node:
+            return
+        self._trimmed = trimmed = trim(
+            gathered, self.budget.tokens, without=self._without, generated_at=self._gathered_at
+        )
+        if self.segments.choice == ITEMS:
+            self._list_items()
+        if trimmed.doc.markdown:
+            headings = [one.heading for one in trimmed.sections]
+            passages = passages_of(headings, bodies_of(trimmed), cited_of(gathered, trimmed, self._without))
+            self.pages.show_document(trimmed.doc.markdown, passages)
+        else:
+            self.pages.clear()
+        self._fair = None
+        self.jobs.start("count", asyncio.to_thread(_counted, trimmed.doc.markdown), self._on_counted)
+        self._show_numbers()
+        self._show_state()
+        self.changed.emit()
+
+    def _list_items(self) -> None:
+        """The items of the document that is shown, for their page."""
+        gathered, trimmed = self._gathered, self._trimmed
+        if gathered is not None and trimmed is not None:
+            work = asyncio.to_thread(entries_of, gathered, trimmed, self._without)
+            self.jobs.start("items", work, self.entry_page.show_entries)
+
+    def _on_counted(self, counted: tuple[int, str]) -> None:
+        self._fair, self._counted_by = counted
+        self._show_estimate()
+
+    def put_all_back(self) -> None:
+        """The document with all of its items."""
+        self._without = frozenset()
+        self._trim()
+
+    def leave_out(self, id: ItemId, is_wanted: bool) -> None:
+        """The document as if this item were not stored, or with it again."""
+        self._without = self._without | {id} if is_wanted else self._without - {id}
+        self._trim()
+
+    # What is seen
+
+    def _show_numbers(self) -> None:
+        trimmed = self._trimmed
+        parts = parts_of(trimmed) if trimmed is not None else []
+        self.bar.show_parts(parts)
+        self.lines.show_parts(parts)
+        known = hits_of(self._gathered).keys() if self._gathered is not None and self._without else ()
+        n = len(self._without.intersection(known))
+        words = tr_n("Without {n} item that you left out.", "Without {n} items that you left out.", n, n=text.number(n))
+        self.without_label.setText(words)
+        self.without_row.setVisible(n > 0)
+        allow(self.put_back_action, "" if n else tr("No item is left out"))
+        self._show_estimate()
+
+    def _show_estimate(self) -> None:
+        """How many tokens there are, by two counts."""
+        trimmed = self._trimmed
+        self.warning.hide()
+        if trimmed is None:
+            self.tokens_label.setText("")
+            self.estimate_label.setText("")
+            return
+        tokens = trimmed.doc.tokens
+        self.tokens_label.setText(
+            tr("{n} of {total} tokens", n=text.number(tokens), total=text.number(self.budget.tokens))
+        )
+        way = tr("estimate, 4 characters a token")
+        fair = self._fair
+        if fair is None:
+            said, whole, is_far = way, way, False
+        else:
+            by = tr("by {counter} {n}", counter=self._counted_by, n=text.number(fair))
+            whole = tr("{estimate}; {other}", estimate=way, other=by)
+            room = self.numbers.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - _WARNING_ROOM
+            is_brief = text_width(whole, "small") > room
+            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_brief else whole
+            is_far = bool(tokens) and differs(tokens, fair)
+        self.estimate_label.setText(said)
+        self._tone(self.estimate_label, "caution" if is_far else "text3")
+        self._tone(self.tokens_label, "caution" if is_far else "")
+        self.warning.setVisible(is_far)
+        far = tr("The two differ by more than half: what a model counts may be far from the budget.") if is_far else ""
+        self.warning.setAccessibleName(far)
+        more = text.tip("\n".join(filter(None, (f"{self.tokens_label.text()}: {whole}", far))))
+        for part in (self.tokens_label, self.estimate_label, self.warning):
+            part.setToolTip(more)
+
+    @staticmethod
+    def _tone(label: QWidget, tone: str) -> None:
+        if label.property("tone") != tone:
+            label.setProperty("tone", tone)
+            label.style().polish(label)
+
+    def _show_busy(self) -> None:
+        self.busy_line.set_busy(self.jobs.is_running("gather"))
+
+    def _show_compiling(self) -> None:
+        """What was shown is of another node, and the answer takes its time."""
+        self._forget_shown()
+        self._show_state()
+
+    def _forget_shown(self) -> None:
+        for lane in ("count", "items"):
+            self.jobs.cancel(lane)
+        self._gathered, self._gathered_for, self._trimmed = None, None, None
+        self.pages.clear()
+        self.entry_page.show_entries([])
+        self._show_numbers()
+
+    def _show_state(self) -> None:
+        """The page that is chosen, or why there is none."""
+        nothing = "" if self._engine is not None else tr("Nothing is open")
+        trimmed = self._trimmed
+        has_text = trimmed is not None and bool(trimmed.doc.markdown)
+        no_text = nothing or ("" if has_text else tr("There is no document"))
+        for action in (self.copy_action, self.save_action):
+            allow(action, no_text)
+        allow(self.compare_action, nothing or ("" if trimmed is not None else tr("There is no document")))
+        allow(self.compile_action, nothing)
+        self.numbers.setVisible(self._engine is not None)
+        if trimmed is not None and self.segments.choice == ITEMS:
+            self.stack.setCurrentWidget(self.entry_page)
+        elif has_text:
+            self.stack.setCurrentWidget(self.pages)
+        elif trimmed is not None:
+            self._say_empty(trimmed)
+        elif self._engine is None:
+            self._say("plug", tr("Nothing is open"), tr("The preview shows what an agent is told of a memory."))
+        elif self.jobs.is_running("gather"):
+            if not self._waiting.isActive():
+                said = tr("Every brief is a question to the engine.")
+                self._say("clock", tr("Compiling"), said, [(tr("Cancel"), self.stop)])
+        elif self._is_stopped:
+            self._say("stop", tr("Compiling was stopped"), "", [(tr("Compile"), self.compile)])
+        elif self._is_hosted:
+            said = tr("Each brief is a question to a hosted engine, which may cost money: it is asked when you say so.")
+            self._say("cloud", tr("Not compiled yet"), said, [(tr("Compile"), self.compile)])
+        elif self.stack.currentWidget() is not self.empty:
+            self.stack.setCurrentWidget(self.blank)
+        self._tell_failures(trimmed)
+
+    def _say(
+        self,
+        icon: str,
+        title: str,
+        said: str,
+        actions: Sequence[tuple[str, Callable[[], None]]] = (),
+        tone: str = "text2",
+    ) -> None:
+        self.empty.show_state(icon, title, said, actions, tone)
+        self.stack.setCurrentWidget(self.empty)
+
+    def _say_empty(self, trimmed: Trimmed) -> None:
+        """Why a document is empty."""
+        states = {one.state for one in trimmed.sections}
+        budget = text.number(self.budget.tokens)
+        if State.DROPPED in states:
+            title = tr_n(
+                "{n} token has no room for any of it",
+                "{n} tokens have no room for any of it",
+                self.budget.tokens,
+                n=budget,
+            )
+            said = tr("No section fits with the frontmatter, in which every item is named. A larger budget shows more.")
+            self._say("info", title, said, [(tr("What was left out"), partial(self._show_rest, None))], "caution")
+        elif any(failures_of(trimmed)):
+            why = next(reason for _, reason in failures_of(trimmed))
+            self._say("warning", tr("No brief was answered"), why, [(tr("Retry"), self.compile)], "caution")
+        elif self._without:
+            said = tr("Nothing is left without the items that you left out.")
+            self._say("info", tr("An empty document"), said, [(tr("Put all items back"), self.put_all_back)])
+        else:
+            said = tr(
+                "An agent placed here finds nothing that answers the briefs, here or on the way up, and no learnings."
+            )
+            self._say("inbox", tr("Nothing stored for this node"), said)
+
+    def _tell_failures(self, trimmed: Trimmed | None) -> None:
+        failed = list(failures_of(trimmed)) if trimmed is not None and trimmed.doc.markdown else []
+        if not failed:
+            return
+        names = text.listed(text.inline(heading, 60) for heading, _ in failed)
+        said = text.named(tr("Not answered"), tr("{sections}. {reason}", sections=names, reason=failed[0][1]))
+        if self.banner.sentence != said:
+            self._has_failed = True
+            self.banner.show_error(said, retry=self.compile)
+
+    # What can be done
+
+    def _on_node_button_chosen(self, node: Namespace | None) -> None:
+        self._chosen = node
+        if self.node != self._gathered_for or self.node != self.node_button.node:
+            self._want()
+
+    def show_node(self, node: Namespace) -> None:
+        """The document for a node, whatever the filter names."""
+        self._on_node_button_chosen(node)
+
+    def _on_segments_chosen(self, choice: str) -> None:
+        if choice == ITEMS:
+            self.entry_page.look_at(None)
+            self._list_items()
+        else:
+            self.pages.choose(choice)
+        self._show_state()
+
+    def _choose_page(self, choice: str) -> None:
+        self.segments.set_choice(choice)
+        self._on_segments_chosen(choice)
+
+    def _go_to_section(self, at: int) -> None:
+        trimmed = self._trimmed
+        if trimmed is None:
+            return
+        if self.segments.choice == ITEMS:
+            self._choose_page(RENDERED)
+        self.pages.go_to_section(sum(one.tokens > 0 for one in trimmed.sections[:at]))
+
+    def _show_rest(self, section: int | None) -> None:
+        """The items that a section is without, with the reasons."""
+        self.segments.set_choice(ITEMS)
+        self.entry_page.look_at(section)
+        self._list_items()
+        self._show_state()
+        self.entry_page.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_item_menu_wanted(self, entry: Entry, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Open item"), lambda: self.item_wanted.emit(entry.hit))
+        menu.addAction(tr("Without this item"), lambda: self.leave_out(entry.hit.id, True))
+        menu.addAction(tr("Copy id"), lambda: QGuiApplication.clipboard().setText(entry.hit.id))
+        menu.popup(at)
+
+    def _on_link_wanted(self, url: QUrl) -> None:
+        if url.isValid() and is_openable(address(url)):
+            self.jobs.start("link", ask(LinkDialog(url, self)), lambda agreed: self._on_link_answered(url, agreed))
+
+    def _on_link_answered(self, url: QUrl, agreed: bool) -> None:
+        if agreed:
+            self.open_url(url)
+
+    def _on_briefs_action_triggered(self) -> None:
+        dialog = BriefsDialog(self.spec, self._presets, self._filter, self._zone, self)
+
+        def on_accepted() -> None:
+            spec = dialog.spec
+            self.budget.show_budget(min(MOST, spec.budget_tokens))
+            if (spec.briefs, spec.learnings_limit) != (self._spec.briefs, self._spec.learnings_limit):
+                self.set_spec(spec)
+            else:
+                self._trim()
+
+        dialog.accepted.connect(on_accepted)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def copy_document(self) -> None:
+        """The document as it is written, on the clipboard."""
+        if self._trimmed is not None:
+            QGuiApplication.clipboard().setText(self._trimmed.doc.markdown)
+
+    def _on_save_action_triggered(self) -> None:
+        if self._trimmed is not None:
+            self.jobs.start("save", self._save(self._trimmed.doc.markdown), self._on_saved)
+
+    async def _save(self, markdown: str) -> Path | None:
+        kinds = "Markdown (*.md)"
+        path = await choose_target(self, tr("Save context.md"), "context.md", kinds, self.memory_path())
+        if path is not None:
+            await asyncio.to_thread(put_file, markdown.encode("utf-8", "surrogatepass"), path)
+        return path
+
+    def _on_saved(self, path: Path | None) -> None:
+        if path is not None:
+            name = text.isolate(text.shown(path.name, 80))
+            self.banner.show_note(tr("Saved to {file}.", file=name), icon="check-ring")
+
+
+def _counted(markdown: str) -> tuple[int, str]:
+    return fair_tokens(markdown), estimator_name()
