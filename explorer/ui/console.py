@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QFocusEvent, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFocusEvent, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -236,6 +236,10 @@ class ConsolePanel(QWidget):
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.tool_box.setFocus(event.reason())  # not by a focus proxy, see FacetPanel
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show_form()
+
     # What the window calls
 
     def set_engine(self, engine: MemoryEngine | None, connection: str, *, is_read_only: bool, keeps: bool) -> None:
@@ -315,9 +319,16 @@ class ConsolePanel(QWidget):
         return self._forms.get(self.tool)
 
     def _on_tool_box_changed(self) -> None:
+        self._show_form()
+        self._write_by_hand()
+        if self.segments.choice == RESULT:
+            self._choose_page(BY_HAND if self._is_by_hand else FORM)
+
+    def _show_form(self) -> None:
+        """The form of the tool, made when it is first looked at."""
         spec = self._specs.get(self.tool)
         self.tool_box.setToolTip(text.tip(spec.description) if spec is not None else "")
-        if spec is None:
+        if spec is None or not self.isVisible():
             return
         if spec.name not in self._forms:
             form = self._forms[spec.name] = ToolForm(spec.parameters)
@@ -326,9 +337,6 @@ class ConsolePanel(QWidget):
             policy = QSizePolicy.Policy.Preferred if form is self.form else QSizePolicy.Policy.Ignored
             form.setSizePolicy(policy, policy)
         self._form_stack.setCurrentWidget(self._forms[spec.name])
-        self._write_by_hand()
-        if self.segments.choice == RESULT:
-            self._choose_page(BY_HAND if self._is_by_hand else FORM)
 
     def _choose_page(self, choice: str) -> None:
         self.segments.set_choice(choice)

@@ -26,6 +26,7 @@ from explorer.i18n import tr, tr_n
 from explorer.text import label, number, shown, tip
 from explorer.ui import icons
 from explorer.ui.labels import plain_label
+from explorer.ui.margins import margins
 from explorer.ui.theme import theme
 
 Schema = Mapping[str, Any]
@@ -135,7 +136,7 @@ class _Number:
             real.setRange(float(least) - _STEP, float(most))
             self.widget = real
         self.widget.setSpecialValueText(unset)
-        self.widget.lineEdit().setTextMargins(7, 0, 0, 0)
+        self.widget.lineEdit().setTextMargins(margins(7, 0, 0, 0))
         self.set_value(UNSET)
 
     def value(self) -> Any:
@@ -190,7 +191,7 @@ class _Object:
         self.fold_button.setToolTip(tip(str(schema.get("description", ""))))
         self.body = QWidget()
         body = _grid(self._fields, schema)
-        body.setContentsMargins(INDENT, 0, 0, 4)
+        body.setContentsMargins(margins(INDENT, 0, 0, 4))
         self.body.setLayout(body)
         column = QVBoxLayout(self.widget)
         column.setContentsMargins(0, 0, 0, 0)
