@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from explorer.contract import FetchMode, InvalidRequest, MetaFilter, Namespace, Reach
+from explorer.i18n import tr
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class View:
         if self.filter.reach is None:
             object.__setattr__(self, "filter", self.filter.model_copy(update={"reach": scope}))
         elif not self.filter.reach.within(scope):
-            raise InvalidRequest(f"an agent at {self.agent} does not read at {self.filter.reach.at} that far")
+            at = self.filter.reach.at
+            raise InvalidRequest(tr("an agent at {node} does not read all of {other}", node=self.agent, other=at))
 
     @property
     def scope(self) -> Reach | None:
