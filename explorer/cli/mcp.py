@@ -11,9 +11,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 
-from explorer.cli.options import Memory, node, opened
+from explorer.cli.options import REACHES, Memory, node, opened
 from explorer.cli.output import Console
-from explorer.contract import ListRequest, Namespace, Reach, Unavailable
+from explorer.contract import ConfigError, ListRequest, Namespace, Unavailable
 from explorer.tools import MemoryTools, ToolScope
 
 HELP = "serve the memory to an agent (Model Context Protocol)"
@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reach",
-        choices=["exact", "inherit", "subtree"],
+        choices=list(REACHES),
         default="inherit",
         help="what it reads and may forget: its node alone, with all above (the default), or with all below",
     )
@@ -66,6 +66,8 @@ def _port(text: str) -> int:
 
 
 async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console: Console) -> int:
+    if args.http is None and (sys.stdin is None or sys.stdout is None):
+        raise ConfigError("the protocol needs standard input and standard output, and one of them is closed")
     try:
         import explorer.mcp.http
         import explorer.mcp.server
@@ -98,8 +100,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
 
 def _scope(args: argparse.Namespace) -> ToolScope:
     place: Namespace = args.place
-    made = {"exact": Reach.exact, "inherit": Reach.of, "subtree": Reach.subtree}[args.reach]
-    return ToolScope(place, made(place), writes=not args.read_only)
+    return ToolScope(place, REACHES[args.reach](place), writes=not args.read_only)
 
 
 async def _open(memory: Memory, console: Console, *, read_only: bool) -> None:

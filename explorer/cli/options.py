@@ -42,6 +42,13 @@ from explorer.engines.config import DEFAULT_ENGINE
 
 DB_VARIABLE = "TINYMEMORY_DB"
 
+REACHES: dict[str, Callable[[Namespace], Reach]] = {
+    "exact": Reach.exact,
+    "inherit": Reach.of,
+    "subtree": Reach.subtree,
+}
+"""How far from a node, by what the flags call it."""
+
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TURNS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
 
@@ -108,7 +115,7 @@ def node_flags(add: Callable[..., Any]) -> None:
     add("--node", metavar="NS", type=node, help="at this node, such as team:acme/agent:writer (default: the root)")
     add(
         "--reach",
-        choices=["exact", "inherit", "subtree"],
+        choices=list(REACHES),
         help="how far from the node: itself; itself and all above, as an agent there reads; or itself and all below "
         "except service: sandboxes (default: subtree)",
     )
@@ -165,8 +172,7 @@ def reach_of(args: argparse.Namespace) -> Reach | None:
     """The reach that the flags name; None where they name none."""
     if args.node is None and args.reach is None:
         return None
-    made = {"exact": Reach.exact, "inherit": Reach.of, "subtree": Reach.subtree}[args.reach or "subtree"]
-    return made(args.node or Namespace.ROOT)
+    return REACHES[args.reach or "subtree"](args.node or Namespace.ROOT)
 
 
 def filter_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> MetaFilter:

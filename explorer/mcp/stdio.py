@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -21,11 +22,14 @@ from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from explorer.contract import ConfigError
+from explorer.contract.wire import is_unicode
 
 _CHUNK = 1 << 16
 _LINES_AHEAD = 64
 """Lines read before they are wanted; the client waits beyond that."""
+
+_MAX_ID = 2**53
+"""Numbers beyond are no ids that every client reads."""
 
 Incoming = SessionMessage | Exception
 
@@ -61,11 +65,13 @@ async def serve_stdio(server: Server[Any], stop: asyncio.Event) -> None:
 @contextlib.contextmanager
 def _streams() -> Iterator[tuple[int, int]]:
     """Descriptors of standard input and output; meanwhile whatever prints to the output goes to standard error."""
+    sink = os.dup(1)
     try:
-        sink = os.dup(1)
-    except OSError as error:
-        raise ConfigError("there is no standard output to speak the protocol on") from error
-    os.dup2(2, 1)
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
     try:
         yield 0, sink
     finally:
@@ -77,7 +83,7 @@ class _Asked:
     """The requests that are not answered yet."""
 
     def __init__(self) -> None:
-        self._ids: set[types.RequestId] = set()
+        self._ids: set[str] = set()  # as text: a client may name request 1 as "1" when it cancels it
         self._none = asyncio.Event()
         self._none.set()
 
@@ -85,11 +91,11 @@ class _Asked:
         """Look at a message of either side."""
         match message:
             case types.JSONRPCRequest():
-                self._ids.add(message.id)
+                self._ids.add(str(message.id))
             case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
-                self._ids.discard(id)
-            case types.JSONRPCResponse() | types.JSONRPCError() if message.id is not None:
-                self._ids.discard(message.id)
+                self._ids.discard(str(id))
+            case types.JSONRPCResponse() | types.JSONRPCError():
+                self._ids.discard(str(message.id))
         if self._ids:
             self._none.clear()
         else:
@@ -110,12 +116,26 @@ async def _receive(
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
-                problem = types.ErrorData(code=types.PARSE_ERROR, message="the line is not a message of the protocol")
-                await to_client.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
+                await to_client.send(SessionMessage(_refusal(line)))
                 continue
             asked.note(message)
             await to_server.send(SessionMessage(message))
         await asked.answered()
+
+
+def _refusal(line: bytes) -> types.JSONRPCError:
+    """The answer to a line that is no message; it names the request where one can be told, which waits for it."""
+    try:
+        read = json.loads(line)
+    except (ValueError, RecursionError):
+        read = None
+    id = read.get("id") if isinstance(read, dict) else None
+    is_told = (isinstance(id, str) and is_unicode(id)) or (type(id) is int and abs(id) < _MAX_ID)
+    problem = types.ErrorData(
+        code=types.INVALID_REQUEST if is_told else types.PARSE_ERROR,
+        message="the line is not a message of the protocol",
+    )
+    return types.JSONRPCError(jsonrpc="2.0", id=id if is_told else None, error=problem)
 
 
 async def _send(from_server: MemoryObjectReceiveStream[SessionMessage], out: _Out, asked: _Asked) -> None:
@@ -138,14 +158,15 @@ class _Lines:
 
     def _run(self) -> None:
         # By os.read: a thread inside a buffered stream would hold its lock, and Python could not end.
-        begun = b""
+        begun: list[bytes] = []
         with contextlib.suppress(RuntimeError):  # the loop is closed
             while chunk := self._chunk():
-                *whole, begun = (begun + chunk).split(b"\n")
-                for line in whole:
-                    self._put(line)
-            if begun:
-                self._put(begun)
+                *ends, rest = chunk.split(b"\n")
+                for end in ends:
+                    self._put(b"".join([*begun, end]))
+                    begun = []
+                begun.append(rest)
+            self._put(b"".join(begun))
             self._loop.call_soon_threadsafe(self._read.put_nowait, None)
 
     def _chunk(self) -> bytes:
