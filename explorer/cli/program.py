@@ -10,7 +10,21 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import check, context, erase, export, facets, forget, get, import_, list_, mcp, namespaces, tools
+from explorer.cli import (
+    ask,
+    check,
+    context,
+    erase,
+    export,
+    facets,
+    forget,
+    get,
+    import_,
+    list_,
+    mcp,
+    namespaces,
+    tools,
+)
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
@@ -22,7 +36,7 @@ TRACEBACK_VARIABLE = "TINYMEMORY_TRACEBACK"
 PIPE_CLOSED = 141  # as a shell shows a program that SIGPIPE ended
 
 DESCRIPTION = (
-    "Import, export, read, forget, erase and check what AI agents remember, and serve it to them. "
+    "Import, export, read, ask, forget, erase and check what AI agents remember, and serve it to them. "
     "The window is tinymemory-explorer."
 )
 EPILOG = """\
@@ -52,6 +66,7 @@ COMMANDS: dict[str, Command] = {
     "facets": facets,
     "list": list_,
     "get": get,
+    "ask": ask,
     "namespaces": namespaces,
     "context": context,
     "forget": forget,

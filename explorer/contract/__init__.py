@@ -57,6 +57,7 @@ from explorer.contract.model import is_blank
 from explorer.contract.namespace import Namespace, Reach, Segment, SegmentKind, admitted_by
 from explorer.contract.query import (
     MAX_STORE_MANY,
+    NOTHING_ANSWERS,
     BeliefsRequest,
     Citation,
     ConsolidateReceipt,
@@ -96,6 +97,7 @@ from explorer.contract.wire import to_unicode
 __all__ = [
     "HALF_LIFE_DAYS",
     "MAX_STORE_MANY",
+    "NOTHING_ANSWERS",
     "PROFILES",
     "ActorRef",
     "BeliefsRequest",

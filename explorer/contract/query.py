@@ -25,6 +25,8 @@ MAX_GET_IDS = 200
 MAX_BUCKETS = 500
 MAX_SCAN = 50_000
 DEFAULT_SCAN = 5_000
+NOTHING_ANSWERS = "Nothing stored answers this question."
+"""What `recall` answers, without citations, where it found nothing."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 

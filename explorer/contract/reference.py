@@ -24,6 +24,7 @@ from explorer.contract.model import collapsed, trimmed
 from explorer.contract.namespace import Reach, admitted_by, fnv1a_32
 from explorer.contract.query import (
     DEFAULT_SCAN,
+    NOTHING_ANSWERS,
     Citation,
     ConsolidateReceipt,
     ConsolidateRequest,
@@ -152,7 +153,7 @@ class ReferenceEngine(MemoryEngine):
         if citations:
             answer = f"From {len(citations)} stored items: {' | '.join(cited.snippet for cited in citations)}"
         else:
-            answer = "Nothing stored answers this question."
+            answer = NOTHING_ANSWERS
         return RecallAnswer(answer=answer, citations=citations, model="reference")
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:

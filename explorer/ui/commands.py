@@ -123,6 +123,8 @@ class Commands:
             for facet in self._cut
         ]
         made += self._node_beyond(typed)
+        question = tr("Ask: {words}", words=words)
+        made.append(Command(question, tr("Question"), partial(window.show_asking, typed), "ask"))
         if window.engine.descriptor().fetch_modes:
             search = tr("Search inside the filter for {words}", words=words)
             made.append(Command(search, tr("Search"), partial(window.search_box.search, typed), "search"))

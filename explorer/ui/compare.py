@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from explorer import text
 from explorer.context import Change, Comparison, ContextDoc, Gathered, LineChange, compare, gather, trim
@@ -77,6 +78,7 @@ class ComparePanel(QWidget):
         self._comparison: Comparison | None = None
         self._pair: Pair | None = None
         self.jobs = Jobs(self)
+        preview.is_needed = lambda: self._is_seen
         self._build(nodes)
         self._asking = QTimer(self)
         self._asking.setSingleShot(True)
@@ -176,6 +178,7 @@ class ComparePanel(QWidget):
 
     def look(self) -> None:
         """It may be seen now."""
+        self._preview.look()
         if self._is_due and self._is_seen:
             self._asking.start()
 
@@ -202,7 +205,7 @@ class ComparePanel(QWidget):
 
     @property
     def _is_seen(self) -> bool:
-        return self.isVisible() and not self.visibleRegion().isEmpty()
+        return isValid(self) and self.isVisible() and not self.visibleRegion().isEmpty()
 
     def _forget(self) -> None:
         self.jobs.cancel()
@@ -256,7 +259,7 @@ class ComparePanel(QWidget):
         preview = self._preview
         gathered = preview.gathered
         if gathered is None:
-            said = tr("The preview has no document yet: it compiles one as soon as it is seen.")
+            said = tr("There is no document for this node yet. The preview says why.")
             self._say("compare", tr("Nothing to compare"), said, [(tr("Show context.md"), self.preview_wanted.emit)])
         elif self.choice.choice == NODES and self._other is None:
             self._say("tree", tr("Choose another node"), tr("What an agent there is told is compared with this one."))

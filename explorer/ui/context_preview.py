@@ -11,15 +11,20 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from PySide6.QtCore import QPoint, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QFocusEvent, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAction,
+    QDesktopServices,
+    QFocusEvent,
+    QGuiApplication,
+    QHideEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
+    QApplication,
     QMenu,
-    QPushButton,
-    QSizePolicy,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -29,9 +34,7 @@ from explorer.context import (
     ContextSpec,
     Gathered,
     InvalidSpec,
-    State,
     Trimmed,
-    differs,
     estimator_name,
     fair_tokens,
     gather,
@@ -39,42 +42,33 @@ from explorer.context import (
 )
 from explorer.context.presets import PresetStore
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Timestamp
-from explorer.i18n import mark, tr, tr_n
+from explorer.i18n import tr, tr_n
 from explorer.ui import icons
 from explorer.ui.actions import allow, panel_action
 from explorer.ui.ask import ask
 from explorer.ui.busy import BusyLine
-from explorer.ui.context_parts.budget import LEAST, MOST, BudgetRow
+from explorer.ui.context_parts.budget import MOST
+from explorer.ui.context_parts.emptiness import Way, emptiness_of
 from explorer.ui.context_parts.entries import EntryPage
-from explorer.ui.context_parts.node_button import NodeButton
-from explorer.ui.context_parts.pages import RENDERED, SOURCE, DocumentPages, passages_of
-from explorer.ui.context_parts.section_bar import SectionBar, SectionLines
-from explorer.ui.context_parts.shown import Entry, bodies_of, cited_of, entries_of, failures_of, hits_of, parts_of
+from explorer.ui.context_parts.header import ITEMS, ContextHeader
+from explorer.ui.context_parts.numbers import Numbers
+from explorer.ui.context_parts.pages import RENDERED, DocumentPages, passages_of
+from explorer.ui.context_parts.shown import Entry, bodies_of, cited_of, entries_of, failures_of, hits_of
 from explorer.ui.dialogs.briefs import BriefsDialog
 from explorer.ui.dialogs.receipt_page import choose_target, put_file
-from explorer.ui.empty import EmptyState
+from explorer.ui.empty import Action, EmptyState
 from explorer.ui.jobs import Jobs, Stopped
-from explorer.ui.labels import plain_label
-from explorer.ui.margins import margins
 from explorer.ui.markdown import is_openable
-from explorer.ui.rows import text_width
-from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.trees import PaneBanner
-from explorer.ui.viewer import Header
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 
 log = logging.getLogger(__name__)
 
-# Translators: a page of the preview: the items that a document rests on
-ITEMS = mark("Items")
 ASKS_AFTER_MS = 200  # after the last change of what is asked
 LOOKS_AGAIN_MS = 50  # whether the list has been read by now
 TRIMS_AFTER_MS = 30  # after the slider has moved
 WAITS_MS = 300  # what was shown of another node stays so long
-_EDGE = 16
-_WARNING_ROOM = 30  # the triangle, and what lies between the words
-_BRIEF_BELOW_PX = 440  # lines of sections that are whole are left out
 
 
 class ContextPanel(QWidget):
@@ -84,7 +78,7 @@ class ContextPanel(QWidget):
     person says so: an answer may cost money there.
     """
 
-    item_wanted = Signal(object)  # a Hit, to be shown
+    item_wanted = Signal(object, object)  # a Hit to be shown, and what was Cited of it or None
     compare_wanted = Signal()
     changed = Signal()  # what is shown is another document
 
@@ -116,17 +110,17 @@ class ContextPanel(QWidget):
         self._gathered: Gathered | None = None
         self._gathered_at = Timestamp.now_utc()
         self._gathered_for: Namespace | None = None
-        self._before: tuple[Gathered, Timestamp] | None = None  # what it was before a removal
+        self._before: tuple[Namespace, Gathered, Timestamp] | None = None  # what it was before a removal
+        self.is_needed: Callable[[], bool] = lambda: False  # whether somebody else is seen who shows its document
         self._trimmed: Trimmed | None = None
         self._without: frozenset[ItemId] = frozenset()
         self._is_stopped = False
-        self._fair: int | None = None
-        self._counted_by = ""
         self._has_failed = False  # and the banner says so
         self.memory_path: Callable[[], str | None] = lambda: None  # of the file that no document may be saved over
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.jobs = Jobs(self)
-        self._build_header(nodes)
+        self.header = ContextHeader(nodes)
+        self.node_button, self.segments = self.header.node_button, self.header.segments
         self._build_body()
         self._make_actions()
         self._asking = self._timer(ASKS_AFTER_MS, self._ask_if_seen)
@@ -144,73 +138,12 @@ class ContextPanel(QWidget):
 
     # Building
 
-    def _build_header(self, nodes: Callable[[], Sequence[Namespace]]) -> None:
-        self.header = Header()
-        self.header.setObjectName("contextHeader")
-        label = plain_label("small", "text2", tr("Brief for"))
-        self.node_button = NodeButton("contextNodeButton", tr("Brief for"), nodes)
-        self.node_button.follows = tr("The node of the filter")
-        self.segments = Segments([RENDERED, SOURCE, ITEMS])
-        self.segments.setObjectName("contextSegments")
-        self.more_button = QToolButton()
-        self.more_button.setObjectName("contextMoreButton")
-        self.more_button.setProperty("kind", "small")
-        self.more_button.setAccessibleName(tr("More for context.md"))
-        self.more_button.setToolTip(tr("More for context.md"))
-        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        icons.keep(self.more_button, "more")
-        row = QHBoxLayout(self.header)
-        row.setContentsMargins(margins(_EDGE, 0, 2, 0))
-        row.setSpacing(3)
-        row.addWidget(label)
-        row.addWidget(self.node_button)
-        row.addStretch(1)
-        row.addWidget(self.segments)
-        row.addWidget(self.more_button)
-        self.header.spare = [label]
-
     def _build_body(self) -> None:
         self.busy_line = BusyLine()
         self.banner = PaneBanner()
         self.banner.setObjectName("contextBanner")
-        self.budget = BudgetRow()
-        self.tokens_label = plain_label("smallStrong")
-        self.tokens_label.setObjectName("contextTokensLabel")
-        self.warning = icons.IconLabel("warning", "caution", 12)
-        self.warning.hide()
-        self.estimate_label = plain_label("small", "text3")
-        self.estimate_label.setObjectName("contextEstimateLabel")
-        self.estimate_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.bar = SectionBar()
-        self.lines = SectionLines()
-        self.without_label = plain_label("small", "caution")
-        self.without_label.setObjectName("contextWithoutLabel")
-        self.put_back_button = QPushButton(tr("Put back"))
-        self.put_back_button.setObjectName("contextPutBackButton")
-        self.put_back_button.setProperty("kind", "link")
-        self.put_back_button.setProperty("textRole", "smallMedium")
-        self.without_row = QWidget()
-        row = QHBoxLayout(self.without_row)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.without_label)
-        row.addWidget(self.put_back_button)
-        row.addStretch(1)
-        self.numbers = QFrame()
-        self.numbers.setProperty("surface", "head")
-        words = QHBoxLayout()
-        words.setSpacing(6)
-        words.addWidget(self.tokens_label)
-        words.addWidget(self.warning)
-        words.addWidget(self.estimate_label, 1)
-        column = QVBoxLayout(self.numbers)
-        column.setContentsMargins(margins(_EDGE, 6, _EDGE, 8))
-        column.setSpacing(6)
-        column.addWidget(self.budget)
-        column.addLayout(words)
-        column.addWidget(self.bar)
-        column.addWidget(self.lines)
-        column.addWidget(self.without_row)
+        self.numbers = Numbers()
+        self.budget = self.numbers.budget
         self.pages = DocumentPages(self.jobs)
         self.entry_page = EntryPage()
         self.empty = EmptyState()
@@ -238,14 +171,13 @@ class ContextPanel(QWidget):
             tr("Compare…"), "compare", tr("With another budget, another node, or as it was before a removal")
         )
         self.put_back_action = self._action(tr("Put all items back"), "plus", tr("The document with all of its items"))
-        menu = QMenu(self.more_button)
+        menu = QMenu(self.header.more_button)
         menu.setTitle(tr("context.md"))
         menu.setToolTipsVisible(True)
         menu.addActions([self.copy_action, self.save_action, self.compare_action])
         menu.addSeparator()
         menu.addActions([self.briefs_action, self.compile_action, self.put_back_action])
-        self.more_button.setMenu(menu)
-        self.item_menu = QMenu(self)
+        self.header.more_button.setMenu(menu)
 
     def _action(self, words: str, icon: str, tip: str) -> QAction:
         action = panel_action(self, tr("context.md"), words)
@@ -257,16 +189,15 @@ class ContextPanel(QWidget):
         self.node_button.chosen.connect(self._on_node_button_chosen)
         self.segments.chosen.connect(self._on_segments_chosen)
         self.budget.changed.connect(self._on_budget_changed)
-        self.budget.refused.connect(self._on_budget_refused)
-        self.bar.section_wanted.connect(self._go_to_section)
-        self.lines.section_wanted.connect(self._go_to_section)
-        self.lines.rest_wanted.connect(self._show_rest)
-        self.put_back_button.clicked.connect(self.put_all_back)
+        self.numbers.bar.section_wanted.connect(self._go_to_section)
+        self.numbers.lines.section_wanted.connect(self._go_to_section)
+        self.numbers.lines.rest_wanted.connect(self._show_rest)
+        self.numbers.put_back_wanted.connect(self.put_all_back)
         self.put_back_action.triggered.connect(self.put_all_back)
         self.pages.link_wanted.connect(self._on_link_wanted)
-        self.pages.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.pages.item_wanted.connect(self._open)
         self.pages.item_menu_wanted.connect(self._on_item_menu_wanted)
-        self.entry_page.item_wanted.connect(lambda entry: self.item_wanted.emit(entry.hit))
+        self.entry_page.item_wanted.connect(self._open)
         self.entry_page.without_wanted.connect(lambda entry, is_wanted: self.leave_out(entry.hit.id, is_wanted))
         self.entry_page.back_wanted.connect(lambda: self._choose_page(RENDERED))
         self.briefs_action.triggered.connect(self._on_briefs_action_triggered)
@@ -305,9 +236,9 @@ class ContextPanel(QWidget):
 
     def show_removed(self, gone: Collection[ItemId]) -> None:
         """Items are gone: drop what was gathered with them. It is kept for Compare alone, until it is closed."""
-        if not gone or self._gathered is None:
+        if not gone or self._gathered is None or self._gathered_for is None:
             return
-        self._before = self._gathered, self._gathered_at
+        self._before = self._gathered_for, self._gathered, self._gathered_at
         self._forget()
         n = len(gone)
         said = tr_n(
@@ -358,8 +289,8 @@ class ContextPanel(QWidget):
 
     @property
     def before(self) -> tuple[Gathered, Timestamp] | None:
-        """What was answered before the last removal, and when."""
-        return self._before
+        """What was answered for the node before the last removal, and when."""
+        return self._before[1:] if self._before is not None and self._before[0] == self.node else None
 
     @property
     def without(self) -> frozenset[ItemId]:
@@ -374,19 +305,14 @@ class ContextPanel(QWidget):
     @property
     def stops(self) -> list[QWidget]:
         """Where the Tab key comes to in the title bar."""
-        segments = [self.segments.button(choice) for choice in (RENDERED, SOURCE, ITEMS)]
-        return [self.node_button, *segments, self.more_button]
+        return self.header.stops
 
     @property
     def pages_stops(self) -> list[QWidget]:
         """Where it comes to below it."""
         page = self.entry_page
         return [
-            self.budget.slider,
-            self.budget.spin,
-            self.bar,
-            self.lines,
-            self.put_back_button,
+            *self.numbers.stops,
             self.pages.read_view,
             self.pages.source_view,
             self.pages.rest_button,
@@ -400,6 +326,7 @@ class ContextPanel(QWidget):
     def set_spec(self, spec: ContextSpec) -> None:
         """Ask by other briefs; the budget is that of the slider."""
         self._spec = spec
+        self._before = None  # by other questions
         self._forget()
         self._want()
 
@@ -444,6 +371,8 @@ class ContextPanel(QWidget):
 
     def rest(self) -> None:
         """It is not seen any more: what is asked for is asked when it is again."""
+        if self.is_needed():
+            return
         self._asking.stop()
         if self.jobs.is_running("gather"):
             self.jobs.cancel("gather")
@@ -451,13 +380,8 @@ class ContextPanel(QWidget):
 
     @property
     def is_seen(self) -> bool:
-        """Whether any of it is on the screen: of docks that lie on each other one is."""
-        return self.isVisible() and not self.visibleRegion().isEmpty()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.lines.set_brief(self.width() < theme().scaled(_BRIEF_BELOW_PX))
-        self._show_estimate()
+        """Whether any of it is on the screen, of docks that lie on each other one is; or of who shows its document."""
+        return self.is_needed() or (self.isVisible() and not self.visibleRegion().isEmpty())
 
     # Asking
 
@@ -475,6 +399,7 @@ class ContextPanel(QWidget):
         self.jobs.cancel("gather")
         if self._gathered_for is not None and self._gathered_for != node:
             self._waiting.start()
+            self.changed.emit()
         if self._engine is None:
             self._forget()
         self._show_state()
@@ -491,6 +416,7 @@ class ContextPanel(QWidget):
         if not self._is_list_read():
             self._asking.start(LOOKS_AGAIN_MS)
         elif self._is_hosted and not self._is_wanted:
+            self._is_due = False
             self._show_state()
             if self._trimmed is not None:
                 said = tr("The memory may be another by now: a hosted engine is asked only when you say so.")
@@ -520,6 +446,7 @@ class ContextPanel(QWidget):
             self._has_failed = False
             self.banner.clear()
         self._trim()
+        self._tell_failures()
 
     def stop(self) -> None:
         """Wait for no answer any more."""
@@ -539,7 +466,8 @@ class ContextPanel(QWidget):
         if lane == "gather" and self._gathered_for != self.node:
             self._forget()
         self._has_failed = True
-        self.banner.show_failure(error, self.compile if lane == "gather" else self._trim)
+        ways = {"gather": self.compile, "save": self._on_save_action_triggered}
+        self.banner.show_failure(error, ways.get(lane, self._trim))
         self._show_state()
 
     def _forget(self) -> None:
@@ -555,14 +483,6 @@ class ContextPanel(QWidget):
     def _on_budget_changed(self, tokens: int) -> None:
         if not self._trimming.isActive():  # while it is drawn it is shown again and again
             self._trimming.start()
-
-    def _on_budget_refused(self, is_refused: bool) -> None:
-        if is_refused:
-            least, most = text.number(LEAST), text.number(MOST)
-            self.estimate_label.setText(tr("a budget is {least} to {most} tokens", least=least, most=most))
-            self._tone(self.estimate_label, "caution")
-        else:
-            self._show_estimate()
 
     def _trim(self) -> None:
         self._trimming.stop()
@@ -580,7 +500,6 @@ class ContextPanel(QWidget):
             self.pages.show_document(trimmed.doc.markdown, passages)
         else:
             self.pages.clear()
-        self._fair = None
         self.jobs.start("count", asyncio.to_thread(_counted, trimmed.doc.markdown), self._on_counted)
         self._show_numbers()
         self._show_state()
@@ -594,8 +513,10 @@ class ContextPanel(QWidget):
             self.jobs.start("items", work, self.entry_page.show_entries)
 
     def _on_counted(self, counted: tuple[int, str]) -> None:
-        self._fair, self._counted_by = counted
-        self._show_estimate()
+        self.numbers.show_counted(*counted)
+        focus = QApplication.focusWidget()
+        if focus is not None and self.isAncestorOf(focus):  # numbers speak once they have settled
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.numbers.tokens_label.text()))
 
     def put_all_back(self) -> None:
         """The document with all of its items."""
@@ -610,56 +531,14 @@ class ContextPanel(QWidget):
     # What is seen
 
     def _show_numbers(self) -> None:
-        trimmed = self._trimmed
-        parts = parts_of(trimmed) if trimmed is not None else []
-        self.bar.show_parts(parts)
-        self.lines.show_parts(parts)
-        known = hits_of(self._gathered).keys() if self._gathered is not None and self._without else ()
-        n = len(self._without.intersection(known))
-        words = tr_n("Without {n} item that you left out.", "Without {n} items that you left out.", n, n=text.number(n))
-        self.without_label.setText(words)
-        self.without_row.setVisible(n > 0)
-        allow(self.put_back_action, "" if n else tr("No item is left out"))
-        self._show_estimate()
-
-    def _show_estimate(self) -> None:
-        """How many tokens there are, by two counts."""
-        trimmed = self._trimmed
-        self.warning.hide()
-        if trimmed is None:
-            self.tokens_label.setText("")
-            self.estimate_label.setText("")
-            return
-        tokens = trimmed.doc.tokens
-        self.tokens_label.setText(
-            tr("{n} of {total} tokens", n=text.number(tokens), total=text.number(self.budget.tokens))
-        )
-        way = tr("estimate, 4 characters a token")
-        fair = self._fair
-        if fair is None:
-            said, whole, is_far = way, way, False
+        gathered, trimmed = self._gathered, self._trimmed
+        n = 0
+        if gathered is None or trimmed is None:
+            self.numbers.clear()
         else:
-            by = tr("by {counter} {n}", counter=self._counted_by, n=text.number(fair))
-            whole = tr("{estimate}; {other}", estimate=way, other=by)
-            room = self.numbers.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - _WARNING_ROOM
-            is_brief = text_width(whole, "small") > room
-            said = tr("{estimate}; {other}", estimate=tr("estimate"), other=by) if is_brief else whole
-            is_far = bool(tokens) and differs(tokens, fair)
-        self.estimate_label.setText(said)
-        self._tone(self.estimate_label, "caution" if is_far else "text3")
-        self._tone(self.tokens_label, "caution" if is_far else "")
-        self.warning.setVisible(is_far)
-        far = tr("The two differ by more than half: what a model counts may be far from the budget.") if is_far else ""
-        self.warning.setAccessibleName(far)
-        more = text.tip("\n".join(filter(None, (f"{self.tokens_label.text()}: {whole}", far))))
-        for part in (self.tokens_label, self.estimate_label, self.warning):
-            part.setToolTip(more)
-
-    @staticmethod
-    def _tone(label: QWidget, tone: str) -> None:
-        if label.property("tone") != tone:
-            label.setProperty("tone", tone)
-            label.style().polish(label)
+            n = len(self._without.intersection(hits_of(gathered))) if self._without else 0
+            self.numbers.show_document(gathered, trimmed, n)
+        allow(self.put_back_action, "" if n else tr("No item is left out"))
 
     def _show_busy(self) -> None:
         self.busy_line.set_busy(self.jobs.is_running("gather"))
@@ -688,6 +567,7 @@ class ContextPanel(QWidget):
         allow(self.compare_action, nothing or ("" if trimmed is not None else tr("There is no document")))
         allow(self.compile_action, nothing)
         self.numbers.setVisible(self._engine is not None)
+        self.numbers.set_list(self.segments.choice == ITEMS)
         if trimmed is not None and self.segments.choice == ITEMS:
             self.stack.setCurrentWidget(self.entry_page)
         elif has_text:
@@ -707,51 +587,28 @@ class ContextPanel(QWidget):
             self._say("cloud", tr("Not compiled yet"), said, [(tr("Compile"), self.compile)])
         elif self.stack.currentWidget() is not self.empty:
             self.stack.setCurrentWidget(self.blank)
-        self._tell_failures(trimmed)
 
-    def _say(
-        self,
-        icon: str,
-        title: str,
-        said: str,
-        actions: Sequence[tuple[str, Callable[[], None]]] = (),
-        tone: str = "text2",
-    ) -> None:
+    def _say(self, icon: str, title: str, said: str, actions: Sequence[Action] = (), tone: str = "text2") -> None:
         self.empty.show_state(icon, title, said, actions, tone)
         self.stack.setCurrentWidget(self.empty)
 
     def _say_empty(self, trimmed: Trimmed) -> None:
-        """Why a document is empty."""
-        states = {one.state for one in trimmed.sections}
-        budget = text.number(self.budget.tokens)
-        if State.DROPPED in states:
-            title = tr_n(
-                "{n} token has no room for any of it",
-                "{n} tokens have no room for any of it",
-                self.budget.tokens,
-                n=budget,
-            )
-            said = tr("No section fits with the frontmatter, in which every item is named. A larger budget shows more.")
-            self._say("info", title, said, [(tr("What was left out"), partial(self._show_rest, None))], "caution")
-        elif any(failures_of(trimmed)):
-            why = next(reason for _, reason in failures_of(trimmed))
-            self._say("warning", tr("No brief was answered"), why, [(tr("Retry"), self.compile)], "caution")
-        elif self._without:
-            said = tr("Nothing is left without the items that you left out.")
-            self._say("info", tr("An empty document"), said, [(tr("Put all items back"), self.put_all_back)])
-        else:
-            said = tr(
-                "An agent placed here finds nothing that answers the briefs, here or on the way up, and no learnings."
-            )
-            self._say("inbox", tr("Nothing stored for this node"), said)
+        why = emptiness_of(trimmed, self.budget.tokens, has_left_out=bool(self._without))
+        ways: dict[Way, Action] = {
+            Way.REST: (tr("What was left out"), partial(self._show_rest, None)),
+            Way.AGAIN: (tr("Retry"), self.compile),
+            Way.PUT_BACK: (tr("Put all items back"), self.put_all_back),
+        }
+        actions = [ways[why.way]] if why.way in ways else []
+        self._say(why.icon, why.title, why.sentence, actions, "caution" if why.is_caution else "text2")
 
-    def _tell_failures(self, trimmed: Trimmed | None) -> None:
+    def _tell_failures(self) -> None:
+        """Which sections the engine did not answer for; where it is all of them the empty page says so."""
+        trimmed = self._trimmed
         failed = list(failures_of(trimmed)) if trimmed is not None and trimmed.doc.markdown else []
-        if not failed:
-            return
-        names = text.listed(text.inline(heading, 60) for heading, _ in failed)
-        said = text.named(tr("Not answered"), tr("{sections}. {reason}", sections=names, reason=failed[0][1]))
-        if self.banner.sentence != said:
+        if failed:
+            names = text.listed(text.inline(heading, 60) for heading, _ in failed)
+            said = text.named(tr("Not answered"), tr("{sections}. {reason}", sections=names, reason=failed[0][1]))
             self._has_failed = True
             self.banner.show_error(said, retry=self.compile)
 
@@ -761,10 +618,6 @@ class ContextPanel(QWidget):
         self._chosen = node
         if self.node != self._gathered_for or self.node != self.node_button.node:
             self._want()
-
-    def show_node(self, node: Namespace) -> None:
-        """The document for a node, whatever the filter names."""
-        self._on_node_button_chosen(node)
 
     def _on_segments_chosen(self, choice: str) -> None:
         if choice == ITEMS:
@@ -794,10 +647,13 @@ class ContextPanel(QWidget):
         self._show_state()
         self.entry_page.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def _open(self, entry: Entry) -> None:
+        self.item_wanted.emit(entry.hit, entry.cited)
+
     def _on_item_menu_wanted(self, entry: Entry, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Open item"), lambda: self.item_wanted.emit(entry.hit))
+        menu.addAction(tr("Open item"), lambda: self._open(entry))
         menu.addAction(tr("Without this item"), lambda: self.leave_out(entry.hit.id, True))
         menu.addAction(tr("Copy id"), lambda: QGuiApplication.clipboard().setText(entry.hit.id))
         menu.popup(at)

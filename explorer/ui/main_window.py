@@ -48,6 +48,7 @@ from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
 from explorer.ui.agent_view import AgentActions
+from explorer.ui.asking import AskPanel
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
@@ -79,6 +80,7 @@ from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
+from explorer.ui.viewer_parts.passage import Cited
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -93,6 +95,10 @@ _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
+
+
+Docked = NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel | ConsolePanel
+"""What lies in a dock."""
 
 
 class Panel(Protocol):
@@ -160,6 +166,7 @@ class MainWindow(QMainWindow):
         self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
         self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
+        self.asking = AskPanel(self._zone)
         self.console = ConsolePanel(self.journal.journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
@@ -170,6 +177,7 @@ class MainWindow(QMainWindow):
             self.context,
             self.compare,
             self.journal,
+            self.asking,
             self.console,
         ]
         self.watch = Watch(self)
@@ -198,11 +206,12 @@ class MainWindow(QMainWindow):
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
             self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
             self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
             self._dock("agentConsoleDock", tr("Console"), tr("Close the console"), self.console, right),
         ]
-        self.context_dock, self.compare_dock, self.journal_dock, self.console_dock = self._docks[3:]
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock, self.console_dock = self._docks[3:]
         self._tab_lower_docks()
         for dock in (self.journal_dock, self.console_dock):
             dock.hide()  # until it is asked for
@@ -242,6 +251,9 @@ class MainWindow(QMainWindow):
         self.views_action = self._action(tr("Saved views…"), "eye", "", tr("Rename and remove saved views"), VIEW)
         self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
         self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
+        self.ask_action = self._action(
+            tr("Ask"), "ask", "Ctrl+Shift+A", tr("Ask a question of what the filter admits"), VIEW
+        )
         self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
         self.export_action = self._action(
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
@@ -298,6 +310,9 @@ class MainWindow(QMainWindow):
         self.back_button = self._tool_button("backButton", self.back_action)
         self.forward_button = self._tool_button("forwardButton", self.forward_action)
         self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
+        self.ask_button = QToolButton()
+        self.ask_button.setObjectName("askButton")
+        self.ask_button.setDefaultAction(self.ask_action)
         self.read_only_button = QToolButton()
         self.read_only_button.setObjectName("readOnlyButton")
         self.read_only_button.setDefaultAction(self.read_only_action)
@@ -309,6 +324,8 @@ class MainWindow(QMainWindow):
         icons.keep(self.more_button, "more")
         for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
             bar.addWidget(widget)
+        bar.addWidget(_gap(4))
+        bar.addWidget(self.ask_button)
         bar.addWidget(_stretch())
         for widget in (self.read_only_button, self.refresh_button, self.more_button):
             bar.addWidget(widget)
@@ -342,7 +359,14 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | ComparePanel | JournalPanel | ConsolePanel,
+        panel: NamespacePanel
+        | FacetPanel
+        | ItemViewer
+        | ContextPanel
+        | AskPanel
+        | ComparePanel
+        | JournalPanel
+        | ConsolePanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -371,7 +395,7 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action, self.console_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.console_action, self.asking.writer_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
         menu.addSeparator()
@@ -383,6 +407,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: facets"),
             tr("Show panel: item"),
             tr("Show panel: context.md"),
+            tr("Show panel: ask"),
             tr("Show panel: compare"),
             tr("Show panel: journal"),
             tr("Show panel: console"),
@@ -508,6 +533,11 @@ class MainWindow(QMainWindow):
         self.namespaces.nodes_changed.connect(self.viewer.on_nodes_changed)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
+        self.asking.open_wanted.connect(self.open_item)
+        self.asking.filter_wanted.connect(self.go_to_filter)
+        self.asking.search_wanted.connect(self.search_box.search)
+        self.asking.connections_wanted.connect(self.connections_action.trigger)
+        self.asking.import_wanted.connect(self.import_wanted)
         self.compare.item_wanted.connect(self.open_item)
         self.context.compare_wanted.connect(self._on_context_compare_wanted)
         self.compare.preview_wanted.connect(self.context_dock.raise_)
@@ -528,6 +558,7 @@ class MainWindow(QMainWindow):
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.journal_action.triggered.connect(lambda: self.show_journal())
+        self.ask_action.triggered.connect(lambda: self.show_asking())
         self.jobs_button.clicked.connect(self.show_jobs)
         self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
         self.job_list.changed.connect(self._show_jobs)
@@ -557,6 +588,7 @@ class MainWindow(QMainWindow):
             self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
+            self.ask_button,
             self.read_only_button,
             self.refresh_button,
             self.more_button,
@@ -589,16 +621,23 @@ class MainWindow(QMainWindow):
             *self.context.stops,
             close_buttons[3],
             *self.context.pages_stops,
+            self.asking.history_button,
+            self.asking.copy_button,
+            self.asking.more_button,
             close_buttons[4],
-            *self.compare.stops,
+            self.asking.ask_edit,
+            self.asking.ask_button,
+            self.asking.view,
             close_buttons[5],
+            *self.compare.stops,
+            close_buttons[6],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
             self.journal.continue_button,
             self.journal.restore_button,
             self.journal.file_button,
-            close_buttons[6],
+            close_buttons[7],
             self.console.read_only_check,
             self.console.tool_box,
             *(self.console.segments.button(choice) for choice in (FORM, BY_HAND, RESULT)),
@@ -672,6 +711,7 @@ class MainWindow(QMainWindow):
         for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
         self.compare.set_engine()
+        self.asking.set_engine(engine, keeps_answers=keeps_view)
         self.console.set_engine(engine, name, is_read_only=is_read_only, keeps=keeps_view)
         self._allow_actions()
         self.show_name(name)
@@ -690,7 +730,7 @@ class MainWindow(QMainWindow):
 
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
-        for action in (self.refresh_action, self.export_action, self.find_action):
+        for action in (self.refresh_action, self.export_action, self.find_action, self.ask_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
@@ -699,6 +739,7 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.asking.refuse_writing(why_not_write)
         allow(self.read_only_action, nothing)
         self._show_lock()
 
@@ -723,6 +764,7 @@ class MainWindow(QMainWindow):
         self._health = health
         self._show_health()
         self.items.show_health(health)
+        self.asking.show_health(health)
 
     def _show_health(self) -> None:
         engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
@@ -750,7 +792,7 @@ class MainWindow(QMainWindow):
         self._watch_from_now()
         for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
-        for lower in (self.context, self.compare, self.journal):
+        for lower in (self.context, self.asking, self.compare, self.journal):
             lower.refresh()
         self._ask_health()
 
@@ -775,6 +817,7 @@ class MainWindow(QMainWindow):
         self.timeline.show_filter(view.filter)
         # An agent whose view it is has its own document, wherever in it one looks.
         self.context.show_filter(view.filter if view.scope is None else MetaFilter(reach=view.scope))
+        self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -841,6 +884,7 @@ class MainWindow(QMainWindow):
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
         self.context.show_removed(gone)
+        self.asking.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -860,6 +904,10 @@ class MainWindow(QMainWindow):
         self.items.show_news(
             tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
+        if found.is_other:
+            self.asking.let_go_of_all()
+        elif found.gone:
+            self.asking.look_again()
         hit = self.viewer.hit
         if hit is not None and self._engine is not None:
             req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
@@ -900,6 +948,7 @@ class MainWindow(QMainWindow):
             self.items,
             self.viewer,
             self.context,
+            self.asking,
             self.compare,
             self.journal,
             self.console,
@@ -912,6 +961,7 @@ class MainWindow(QMainWindow):
             self.context: self.context.header,
             self.compare: self.compare.head,
             self.journal: self.journal.head,
+            self.asking: self.asking.head,
             self.console: self.console.head,
             self.search_box.search_edit: self.top,
         }
@@ -926,11 +976,17 @@ class MainWindow(QMainWindow):
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
-    def open_item(self, hit: Hit) -> None:
-        """Show an item: its row where it is among those loaded, else the item alone."""
+    def open_item(self, hit: Hit, cited: Cited | None = None) -> None:
+        """Show an item: its row where it is among those loaded, else the item alone; at what was cited of it."""
+        if cited is not None:
+            self.viewer.show_passage(hit, cited)
         if not self.items.select_id(hit.id):
-            self.viewer.show_hit(hit)
+            if cited is None:
+                self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
+        viewer_dock = self._docks[2]
+        viewer_dock.show()
+        viewer_dock.raise_()
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _is_list_read(self) -> bool:
@@ -1046,6 +1102,13 @@ class MainWindow(QMainWindow):
         """The dock of the agent's console, with the keyboard in it."""
         self._show_dock(self.console_dock)
         self.console.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_asking(self, question: str = "") -> None:
+        """The dock of questions, with the keyboard in its field; `question` is asked at once."""
+        self._show_dock(self.ask_dock)
+        self.asking.setFocus(Qt.FocusReason.OtherFocusReason)
+        if question:
+            self.asking.ask_about(question)
 
     def _show_dock(self, dock: QDockWidget) -> None:
         is_new = not dock.isVisible()
@@ -1171,10 +1234,10 @@ class MainWindow(QMainWindow):
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
         namespaces, facets, viewer, *lower = self._docks
+        first = next((dock for dock in lower if dock.isVisible()), lower[0])
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        below = next((dock for dock in lower if not dock.isHidden()), lower[0])  # they share a place
-        self._resize({viewer: height * 54 // 100, below: height * 46 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, first: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1220,7 +1283,8 @@ class MainWindow(QMainWindow):
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
         fold = self.width() < _ICONS_ONLY_BELOW_PX
-        self.read_only_button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
+        for button in (self.ask_button, self.read_only_button):
+            button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._may_close:

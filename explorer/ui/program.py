@@ -12,6 +12,8 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from explorer import text
+from explorer.asking import WriterStore
+from explorer.asking.settings import FILE_NAME
 from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
@@ -82,6 +84,7 @@ class Program:
         self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
         self.moves = Moves(window, journal, store, keys)
+        window.asking.writers = WriterStore(store.path.with_name(FILE_NAME))
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run

@@ -46,6 +46,7 @@ def watch(window: MainWindow) -> None:
         (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
         (window.console.jobs, of_console(window)),
+        (window.asking.jobs, of_asking(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -138,6 +139,15 @@ def of_console(window: MainWindow) -> Reads:
         "write": Read(tr("A tool of the agent that writes"), partial(jobs.stop, "write"), holds_window=True),
         "show": None,  # writes what came, a piece at a time
         "open": Read(tr("Reading an item of the answer"), partial(jobs.stop, "open")),
+    }
+
+
+def of_asking(window: MainWindow) -> Reads:
+    stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
+    return {
+        "ask": Read(tr("Asking"), window.asking.cancel),
+        "stored": stored,
+        "settings": None,  # a small file of the program's own
     }
 
 

@@ -25,6 +25,8 @@ _HEADS = mark("Column heads")
 _ITEM = mark("Item")
 _CONTEXT = mark("context.md")
 _PALETTE = mark("Command palette")
+# Translators: the panel where questions are asked.
+ASK = mark("Ask")
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,10 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Return", "Space"), mark("To the section, or to what is not in it")),
         Key(("Del",), mark("See the document without the item")),
     ),
+    ASK: (
+        Key(("Return",), mark("Ask what is typed; open the source that has the keyboard")),
+        Key(("Up", "Down"), mark("The source before, or after")),
+    ),
     _PALETTE: (
         Key(("Up", "Down"), mark("The line before, or after")),
         Key(("PgUp", "PgDown"), mark("A page up, or down")),
@@ -151,4 +157,5 @@ _PANES = {
     "facetPanel": _PLACES,
     "namespacePanel": _PLACES,
     "searchBox": _SEARCH,
+    "askPanel": ASK,
 }

@@ -80,6 +80,7 @@ from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
 from explorer.ui.viewer_parts.parsing import measured, parsed
+from explorer.ui.viewer_parts.passage import Cited, Sought, sought, spans_in
 from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import GrowingReader, PlainReader, Reader, long_line_note
 from explorer.ui.viewer_parts.seen_by import Seen, SeenBy, seen_at
@@ -226,6 +227,8 @@ class ItemViewer(QWidget):
         self._origin: Hit | None = None  # the learning whose conversation is read
         self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
         self._piece: re.Pattern[str] | None = None  # the beginning of the piece that was found of this document
+        self._cited: Cited | None = None  # the passage for which the item was opened
+        self._passage: Sought | None = None  # what finds it, once the item is here
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
         self._question = Question()
@@ -498,9 +501,23 @@ class ItemViewer(QWidget):
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
         if hit is not None and hit == self._asked and self._loaded is not None and not self._loaded.is_gone:
             return  # chosen again: what is being read stays where it is
+        if hit is not None and self._cited is not None and self._asked is not None and hit.id == self._asked.id:
+            self.show_listed(True)  # its row was found meanwhile
+            return
+        self._asked = hit
+        self._is_listed = True
+        self._origin = self._turns = self._cited = None
+        self._show(hit)
+
+    def show_passage(self, hit: Hit, cited: Cited) -> None:
+        """Show an item to read, at a passage of it, which is marked in place of the words of the search."""
         self._asked = hit
         self._is_listed = True
         self._origin = self._turns = None
+        self._cited = cited
+        self.segments.set_choice(READ)
+        if self.is_finding:
+            self.close_find()
         self._show(hit)
 
     def _show(self, hit: Hit | None) -> None:
@@ -513,7 +530,7 @@ class ItemViewer(QWidget):
         if self._takes_focus:  # what has it may be hidden now, and Qt would pass it on to anything
             self.segments.button(self.segments.choice).setFocus(Qt.FocusReason.OtherFocusReason)
         self._hit = hit
-        self._loaded = None
+        self._loaded = self._passage = None
         self._is_arriving = self._finds_from_here = True
         self._forget_pages()
         self._show_place()
@@ -643,6 +660,8 @@ class ItemViewer(QWidget):
         self._piece = None
         if loaded.item is not None and loaded.hit is not None and asked is not None and asked.id == loaded.hit.id:
             self._piece = piece_start(asked, loaded.hit) if piece_words(asked, loaded.hit) else None
+        if self._cited is not None and self._hit is not None and self._origin is None:
+            self._passage = sought(self._cited, self._hit, loaded.item)
         self._show_place()
         if loaded.is_gone:
             self.banner.show_note(tr("This item is no longer stored."), icon="warning")
@@ -832,7 +851,7 @@ class ItemViewer(QWidget):
 
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
         # What the bar looks for is counted in the texts, so that while it is open the statement is one of them.
-        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding
+        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding or bool(self._passage)
         self._ask_seen(hit)
         steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
@@ -988,9 +1007,23 @@ class ItemViewer(QWidget):
 
     def _mark_found(self) -> list[tuple[Reader | PlainReader, int]]:
         """Mark the words of the search in what is written of the text; in each of its parts the place of the first."""
-        found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
+        if self._passage is not None:
+            found = self._mark_passage(self._passage)
+        else:
+            found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
         if self.is_finding:
             self._find()  # its marks take the place of the search's
+        return found
+
+    def _mark_passage(self, passage: Sought) -> list[tuple[Reader | PlainReader, int]]:
+        """Mark the passage that was cited, and nothing else; the text in which it is, and its place there."""
+        found: list[tuple[Reader | PlainReader, int]] = []
+        for part in self._texts(READ):
+            text = part.document().toRawText()
+            spans = Spans.of(text, [] if found else spans_in(text, passage))
+            mark_spans(part, spans)
+            if spans:
+                found.append((part, spans.starts[0]))
         return found
 
     def _texts(self, choice: str) -> list[Reader | PlainReader]:
@@ -1012,12 +1045,13 @@ class ItemViewer(QWidget):
             if page is self.read_view and 0 <= at < len(self._places.starts):
                 self.read_view.go_to(self._places.starts[at])
                 self._is_arriving = False
-        elif self._piece is not None and (start := self._piece_at(page)) is not None:
+        elif self._passage is not None and not found:
+            self._load_rest_for_place()
+        elif self._passage is None and self._piece is not None and (start := self._piece_at(page)) is not None:
             start[0].go_to(start[1])
             self._is_arriving = False
-        elif self._piece is not None and READ in self._writings and self._writings[READ].is_partial:
-            if not self._is_loading_rest:
-                self._load_rest()
+        elif self._passage is None and self._piece is not None and self._can_load_rest:
+            self._load_rest_for_place()
         elif found:
             part, at = found[0]
             if isinstance(part, GrowingReader):
@@ -1025,6 +1059,20 @@ class ItemViewer(QWidget):
             else:
                 part.reveal(at)
             self._is_arriving = False
+
+    @property
+    def _can_load_rest(self) -> bool:
+        return READ in self._writings and self._writings[READ].is_partial
+
+    def _load_rest_for_place(self) -> None:
+        """Load on, as the place for which the item was opened is not there yet; say so where it is not there at all."""
+        if self._can_load_rest:
+            if not self._is_loading_rest:
+                self._load_rest()
+        elif self._passage is not None and not self.jobs.is_running("first"):
+            self._is_arriving = False
+            said = tr("The cited words are not found in this text. It may have been changed since.")
+            self.banner.show_note(said, icon="warning")
 
     # Finding
 
@@ -1233,7 +1281,7 @@ class ItemViewer(QWidget):
     def _redraw(self) -> None:
         """Write everything again: formats hold the colours of the time they were made."""
         if self._hit is not None and self._pages:
-            self._is_arriving = self._turns is not None
+            self._is_arriving = self._turns is not None or self._passage is not None
             self._forget_pages()
             self._show_head()
             self._show_page()

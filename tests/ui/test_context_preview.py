@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from pytestqt.qtbot import QtBot
 
 from explorer.context import ContextCompiler, ContextSpec
 from explorer.contract import Document, DocumentBody, MemoryMeta, Unavailable
+from explorer.engines import EngineSettings, build_engine
 from explorer.ui.context_parts.budget import MOST, budget_at, place_of, stepped
+from explorer.ui.context_parts.header import ITEMS as ITEMS_PAGE
 from explorer.ui.context_parts.pages import RENDERED, SOURCE
-from explorer.ui.context_preview import ITEMS as ITEMS_PAGE
 from explorer.ui.context_preview import ContextPanel
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
@@ -72,7 +74,7 @@ async def test_a_budget_is_dragged_without_asking_again(qtbot: QtBot, tmp_path: 
             doc = await compiler.compile(engine, panel.spec)
             assert markdown(panel) == doc.markdown
             n, total = (f"{each:,}".replace(",", NARROW) for each in (doc.tokens, panel.budget.tokens))
-            assert panel.tokens_label.text() == f"{n} of {total} tokens"
+            assert panel.numbers.tokens_label.text() == f"{n} of {total} tokens"
             engine.calls = engine.calls[:0]
             asked = 0
 
@@ -90,12 +92,12 @@ async def test_what_is_no_budget_is_refused_in_the_field(
         qtbot.keyClick(spin, Qt.Key.Key_Delete)
         qtbot.keyClicks(spin, typed)
         if typed in ("0", "", "200001"):
-            assert panel.estimate_label.text() == f"a budget is 1 to 200{NARROW}000 tokens"
+            assert panel.numbers.estimate_label.text() == f"a budget is 1 to 200{NARROW}000 tokens"
         qtbot.keyClick(spin, Qt.Key.Key_Tab)
         budget = spin.value()
         assert 1 <= budget <= MOST
         assert budget == {"-5": 5, "1.5": 15, "200001": 20_000}.get(typed, 1_500), "no sign, point or further digit"
-        assert "estimate" in panel.estimate_label.text()
+        assert "estimate" in panel.numbers.estimate_label.text()
         if budget == 1_500:
             assert markdown(panel) == before
 
@@ -231,7 +233,7 @@ async def test_the_document_of_another_node_does_not_stay(qtbot: QtBot, tmp_path
         await until(lambda: title(panel) == "Compiling")
         assert panel.trimmed is None
         assert "working preference" not in panel.pages.read_view.toPlainText()
-        assert panel.tokens_label.text() == ""
+        assert panel.numbers.tokens_label.text() == ""
         press(qtbot, panel, "Cancel")
         await until(lambda: title(panel) == "Compiling was stopped")
         assert gate.waiting == 0
@@ -271,24 +273,24 @@ async def test_it_ends_while_it_gathers(qtbot: QtBot, tmp_path: Path, until: Unt
 async def test_two_estimates_stand_beside_each_other(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with previewing(qtbot, tmp_path, until, await engine_of()) as panel:
         panel.resize(900, 420)
-        await until(lambda: "; by " in panel.estimate_label.text())
-        assert panel.estimate_label.text().startswith("estimate, 4 characters a token; by ")
+        await until(lambda: "; by " in panel.numbers.estimate_label.text())
+        assert panel.numbers.estimate_label.text().startswith("estimate, 4 characters a token; by ")
 
 
 async def test_chinese_is_told_to_take_more(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     text = "退款什么时候到账我已经等了十天请尽快处理并告诉我进度" * 6
     async with previewing(qtbot, tmp_path, until, await engine_of([learning(text, str(TRIAGE))])) as panel:
-        assert panel.warning.isVisible()
-        assert panel.tokens_label.property("tone") == "caution"
-        assert "differ by more than half" in panel.tokens_label.toolTip()
-        assert "differ by more than half" in panel.warning.accessibleName()
+        assert panel.numbers.warning.isVisible()
+        assert panel.numbers.tokens_label.property("tone") == "caution"
+        assert "differ by more than half" in panel.numbers.tokens_label.toolTip()
+        assert "differ by more than half" in panel.numbers.warning.accessibleName()
 
 
 async def test_an_empty_memory_is_no_error(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with previewing(qtbot, tmp_path, until, await engine_of([])) as panel:
         assert title(panel) == "Nothing stored for this node"
         assert panel.banner.sentence == ""
-        assert panel.tokens_label.text() == f"0 of 1{NARROW}500 tokens"
+        assert panel.numbers.tokens_label.text() == f"0 of 1{NARROW}500 tokens"
         assert not panel.save_action.isEnabled()
 
 
@@ -305,7 +307,7 @@ async def test_a_budget_that_is_too_small_says_so(qtbot: QtBot, tmp_path: Path, 
 async def test_an_item_longer_than_the_budget_is_shortened(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     long = learning("the user " + "likes to work in long sentences " * 1_600, str(TRIAGE))
     async with previewing(qtbot, tmp_path, until, await engine_of([long])) as panel:
-        line = next(one for one in panel.lines.lines if one.part.is_short)
+        line = next(one for one in panel.numbers.lines.lines if one.part.is_short)
         assert "shortened" in line.part.items or "of" in line.part.items
         assert "token budget" in line.part.why
         assert panel.trimmed is not None
@@ -317,8 +319,13 @@ async def test_failed_briefs_are_told(qtbot: QtBot, tmp_path: Path, until: Until
     engine.fail("recall", Unavailable("the socket is closed"), lambda req: "project" in req.question)
     async with previewing(qtbot, tmp_path, until, engine) as panel:
         assert panel.banner.sentence == "Not answered: Active work. The engine did not answer. The socket is closed."
-        failed = next(one for one in panel.lines.lines if one.part.heading == "Active work")
+        failed = next(one for one in panel.numbers.lines.lines if one.part.heading == "Active work")
         assert (failed.part.items, failed.part.is_short) == ("failed", True)
+        panel.banner.clear()
+        panel.set_budget(1_400)
+        assert panel.banner.sentence == "", "it is said once"
+        panel.refresh()
+        await until(lambda: panel.banner.sentence)
         engine.mend()
         press(qtbot, panel, "Retry")
         await until(lambda: is_done(panel) and panel.banner.sentence == "")
@@ -341,31 +348,31 @@ async def test_nothing_but_failures_is_no_empty_memory(qtbot: QtBot, tmp_path: P
 async def test_sections_are_buttons_and_their_sizes_are_shares(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with previewing(qtbot, tmp_path, until, await engine_of()) as panel:
         assert panel.trimmed is not None
-        parts = panel.bar.parts
+        parts = panel.numbers.bar.parts
         present = [one for one in panel.trimmed.sections if one.tokens]
         assert len(parts) == len(present)
-        assert panel.bar.height() == 12
+        assert panel.numbers.bar.height() == 12
         for part, one in zip(parts, present, strict=True):
             interface = QAccessible.queryAccessibleInterface(part)
             assert interface.role() == QAccessible.Role.Button
             assert interface.text(QAccessible.Text.Name).startswith(f"{one.heading}, ")
         total = sum(one.tokens for one in present)
         for part, one in zip(parts, present, strict=True):
-            assert abs(part.width() / panel.bar.width() - one.tokens / total) < 0.03
+            assert abs(part.width() / panel.numbers.bar.width() - one.tokens / total) < 0.03
         for before, after in pairwise(parts):
             assert after.x() - before.geometry().right() - 1 == 1
-        panel.bar.setFocus()
-        qtbot.keyClick(panel.bar, Qt.Key.Key_Right)
-        assert panel.bar.accessibleDescription() == parts[1].accessibleName()
+        panel.numbers.bar.setFocus()
+        qtbot.keyClick(panel.numbers.bar, Qt.Key.Key_Right)
+        assert panel.numbers.bar.accessibleDescription() == parts[1].accessibleName()
         place = panel.pages.read_view.verticalScrollBar().value()
-        qtbot.keyClick(panel.bar, Qt.Key.Key_Return)
+        qtbot.keyClick(panel.numbers.bar, Qt.Key.Key_Return)
         assert panel.pages.read_view.verticalScrollBar().value() > place, "to its heading"
 
 
 async def test_what_is_left_out_is_listed_item_by_item(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     engine = await engine_of()
     async with previewing(qtbot, tmp_path, until, engine) as panel:
-        line = next(one for one in panel.lines.lines if one.part.heading == "Learnings")
+        line = next(one for one in panel.numbers.lines.lines if one.part.heading == "Learnings")
         in_it, in_all = (int(word) for word in line.part.items.split() if word.isdigit())
         assert (in_all, in_it < in_all) == (32, True)
         qtbot.mouseClick(line, Qt.MouseButton.LeftButton)
@@ -387,11 +394,21 @@ async def test_what_is_left_out_is_listed_item_by_item(qtbot: QtBot, tmp_path: P
         assert len(page.model.entries) > in_all
         qtbot.mouseClick(page.back_button, Qt.MouseButton.LeftButton)
         assert panel.pages.isVisible()
-        panel.lines.setFocus()
-        for _ in panel.lines.lines:
-            qtbot.keyClick(panel.lines, Qt.Key.Key_Down)
-        qtbot.keyClick(panel.lines, Qt.Key.Key_Return)
+        panel.numbers.lines.setFocus()
+        for _ in panel.numbers.lines.lines:
+            qtbot.keyClick(panel.numbers.lines, Qt.Key.Key_Down)
+        qtbot.keyClick(panel.numbers.lines, Qt.Key.Key_Return)
         assert page.isVisible(), "the last line is that of the learnings"
+
+
+async def test_a_list_that_was_not_read_whole_is_no_total(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.context.gathering._PAGE", 10)
+    monkeypatch.setattr("explorer.context.gathering._PAGES", 2)
+    async with previewing(qtbot, tmp_path, until, await engine_of()) as panel:
+        line = panel.numbers.lines.lines[-1]
+        assert re.fullmatch(r"\d+ of 20\+ items", line.part.items)
 
 
 async def test_an_item_is_left_out_and_put_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -407,16 +424,16 @@ async def test_an_item_is_left_out_and_put_back(qtbot: QtBot, tmp_path: Path, un
         qtbot.mouseClick(page.without_button, Qt.MouseButton.LeftButton)
         assert entry.hit.id not in markdown(panel)
         await until(lambda: any(one.is_taken_out for one in page.model.entries))
-        assert panel.without_row.isVisible()
-        assert panel.without_label.text() == "Without 1 item that you left out."
+        assert panel.numbers.without_row.isVisible()
+        assert panel.numbers.without_label.text() == "Without 1 item that you left out."
         assert page.tree.currentIndex().row() == row, "the next one is current"
         out = next(at for at, one in enumerate(page.model.entries) if one.is_taken_out)
         assert page.model.entries[out].why_not == "You left it out."
         page.tree.setCurrentIndex(page.model.index(out, 0))
         assert page.without_button.text() == "Put back"
-        qtbot.mouseClick(panel.put_back_button, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(panel.numbers.put_back_button, Qt.MouseButton.LeftButton)
         assert markdown(panel) == before
-        assert not panel.without_row.isVisible()
+        assert not panel.numbers.without_row.isVisible()
         assert engine.asked == asked, "nobody was asked"
 
 
@@ -467,10 +484,11 @@ async def test_citations_lead_to_their_items(qtbot: QtBot, tmp_path: Path, until
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[1]")
         first = panel.gathered.briefs[0].citations[0]  # type: ignore[union-attr]
-        assert told.args[0].id == first.id
+        assert (told.args[0].id, told.args[1].quote) == (first.id, first.snippet)
         with qtbot.waitSignal(panel.item_wanted) as told:
             click_on(qtbot, panel, "[→]")
         assert told.args[0].id == panel.gathered.learnings[0].id  # type: ignore[union-attr]
+        assert told.args[1] is None, "it is listed whole"
         panel._choose_page(SOURCE)
         assert panel.pages.source_view.toPlainText() == markdown(panel).removesuffix("\n") + "\n"
         panel._choose_page(RENDERED)
@@ -484,6 +502,31 @@ async def test_the_numbers_of_an_answer_are_links_themselves(qtbot: QtBot, tmp_p
         assert text.count("[1]") == text.count("From "), "no list of numbers behind those that are there"
         with qtbot.waitSignal(panel.item_wanted):
             click_on(qtbot, panel, "[1]")
+
+
+async def test_each_point_of_an_answer_leads_to_what_it_quotes(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = build_engine("sqlite", EngineSettings(path=str(tmp_path / "a.db")), None)
+    await engine.store_many(
+        [
+            learning("The user is Dana, the user leads support.", str(TRIAGE)),
+            learning("The user likes to work in the morning, says the user.", str(TRIAGE)),
+        ]
+    )
+    try:
+        async with previewing(qtbot, tmp_path, until, engine) as panel:
+            assert panel.gathered is not None
+            brief = panel.gathered.briefs[0]
+            points = [line for line in brief.body.split("\n") if line.startswith("- ")]
+            assert len(points) == len(brief.citations) == 2
+            text = panel.pages.read_view.toPlainText().partition("Active work")[0]
+            rows = [line for line in text.split("\n") if re.search(r"\[\d\]", line)]
+            assert [row[-3:] for row in rows] == ["[1]", "[2]"]
+            with qtbot.waitSignal(panel.item_wanted) as told:
+                click_on(qtbot, panel, "[2]")
+            assert told.args[0].id == brief.citations[1].id
+            assert brief.citations[1].snippet.split(",")[0] in rows[1]
+    finally:
+        await engine.aclose()
 
 
 async def test_stored_markdown_does_nothing(qtbot: QtBot, tmp_path: Path, until: Until, listener: object) -> None:

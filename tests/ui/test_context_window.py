@@ -72,7 +72,8 @@ async def test_it_is_below_the_item_on_top_of_the_others(qtbot: QtBot, tmp_path:
         assert context.y() > viewer.geometry().bottom()
         assert raised(window) == {"contextDock"}
         (tabs,) = (bar for bar in window.findChildren(QTabBar) if bar.isVisible())
-        assert [tabs.tabText(at) for at in range(tabs.count())] == ["context.md", "Compare"]
+        words = [tabs.tabText(at) for at in range(tabs.count())]
+        assert (words[0], words[-1]) == ("context.md", "Compare")
         window.journal_action.trigger()
         await until(lambda: raised(window) == {"journalDock"})
         assert "Journal" in [tabs.tabText(at) for bar in [tabs] for at in range(bar.count())]
@@ -112,7 +113,7 @@ async def test_it_is_read_again_with_the_rest(qtbot: QtBot, tmp_path: Path, unti
 async def test_a_citation_opens_its_item_in_the_viewer(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with showing(qtbot, tmp_path, until) as (window, _):
         hit = window.context.gathered.learnings[-1]  # type: ignore[union-attr]
-        window.context.item_wanted.emit(hit)
+        window.context.item_wanted.emit(hit, None)
         await until(lambda: window.viewer.hit is not None and window.viewer.hit.id == hit.id)
         focus = QApplication.focusWidget()
         assert window.viewer.isAncestorOf(focus) or window.viewer.header.isAncestorOf(focus)
@@ -121,8 +122,8 @@ async def test_a_citation_opens_its_item_in_the_viewer(qtbot: QtBot, tmp_path: P
 async def test_nothing_is_asked_behind_another_tab(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     engine = await engine_of()
     async with showing(qtbot, tmp_path, until, engine) as (window, _):
-        window.compare_dock.raise_()
-        await until(lambda: raised(window) == {"compareDock"})
+        window.show_journal()
+        await until(lambda: raised(window) == {"journalDock"})
         asked = len(engine.requests("recall"))
         window.go_to_filter(at(WRITER))
         await until(lambda: window.is_idle)
@@ -260,6 +261,29 @@ async def test_two_budgets_are_compared(qtbot: QtBot, tmp_path: Path, until: Unt
         assert engine.asked == asked, "nobody was asked"
         window.context.set_budget(600)
         await until(lambda: said(compare) == "No difference")
+
+
+async def test_compare_has_its_document_compiled_where_it_is_the_one_that_is_seen(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with comparing(qtbot, tmp_path, until) as (window, compare):
+        window.go_to_filter(at(WRITER))
+        await until(lambda: is_done(window) and "only the writer" in markdown(window))
+        compare.budget_spin.setValue(60)
+        await until(lambda: compare.comparison is not None and not compare.comparison.is_same)
+        assert "only the writer" in compare.view.toPlainText()
+        assert raised(window) == {"compareDock"}
+
+
+async def test_what_was_before_a_removal_is_of_its_node(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with showing(qtbot, tmp_path, until) as (window, engine):
+        await removed(window, engine, until)
+        await until(lambda: is_done(window))
+        assert window.context.before is not None
+        window.go_to_filter(at(WRITER))
+        assert window.context.before is None
+        window.go_to_filter(at(TRIAGE))
+        assert window.context.before is not None
 
 
 async def test_two_nodes_are_compared(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

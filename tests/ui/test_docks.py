@@ -214,7 +214,7 @@ async def test_everything_is_put_back_where_the_window_has_to_grow_for_it(
     qtbot: QtBot, tmp_path: Path, until: Until, large_text: None
 ) -> None:
     async with opened(qtbot, tmp_path, until) as window:
-        for name in (*NAMES, "compareDock"):
+        for name in (*NAMES, "askDock", "compareDock"):
             close_button(window, name).click()
 
         def is_narrow() -> bool:

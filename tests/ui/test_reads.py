@@ -71,6 +71,7 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "context_parts/pages.py": reads.of_context,
     "compare.py": reads.of_compare,
     "journal.py": reads.of_journal,
+    "asking.py": reads.of_asking,
     "console.py": reads.of_console,
     "receipts.py": lambda window: reads.of_receipts(window.jobs),
     "dialogs/connect.py": lambda window: reads.of_connections(connect_dialog(window)),
@@ -84,6 +85,7 @@ ELSEWHERE = {
     "dialogs/move.py": {"open", "count", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
+    "dialogs/writer.py": {"load", "keyring", "test", "save"},
     "moves.py": {"plan", "continue", "settle", "end"},  # small files of the program's own
     "removals.py": {"restore", "settle", "end", "selected"},  # a restore is a job by itself, and so is the last
     "selected.py": {"selected"},  # so is this

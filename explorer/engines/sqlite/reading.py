@@ -10,6 +10,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
@@ -373,16 +374,25 @@ class Reading:
             loaded = _Loaded(conn)
             ranking = self._rank(loaded, question, self._filters.select(conn, req.filter).mask)
             sought = self._ranker.sought(conn, recall.content_of(query), question.phrase)
-            found, quotes = [], []
+            found = []
             for place in ranking.after(None, min(req.limit, self._columns.rows)):
                 id, item = loaded.take(place.row)
-                similarity = ranking.breakdown(place, item.meta.observed_at).vector_similarity
                 found.append(_Found(place, id, item))
-                quotes.append(recall.quote(item, sought, similarity if is_hybrid else None))
+            named = recall.named_in(query, [one.item for one in found])
+            has_vector = self._vectors.covered(self._columns.rows)
+            quotes = []
+            for one in found:
+                # An item that waits for its vector is not far in meaning: nobody knows.
+                is_known = is_hybrid and bool(has_vector[one.place.row])
+                parts = ranking.breakdown(one.place, one.item.meta.observed_at)
+                nearest = partial(self._ranker.span, conn, one.place.row, one.item, question, sought)
+                quotes.append(
+                    recall.quote(one.item, sought, parts.vector_similarity if is_known else None, named, nearest)
+                )
         given = recall.answering(quotes)
         answer = recall.compose([quotes[number] for number in given])
         if meaning.failure is not None:
-            answer += f" (Searched by words alone: {meaning.failure}.)"
+            answer += f"\n\n(Searched by words alone: {meaning.failure}.)"
         citations = [_citation(found[number], quotes[number]) for number in given]
         return RecallAnswer(answer=answer, citations=citations, model=MODEL)
 
@@ -438,11 +448,11 @@ class Reading:
 
 
 def _citation(found: _Found, quote: recall.Quote) -> Citation:
-    start, stop = quote.span
+    start, stop = quote.best.span
     return Citation(
         id=found.id,
         kind=found.item.item_kind,
-        snippet=quote.text,
+        snippet=quote.best.text,
         meta=found.item.meta,
         score=found.place.score,
         place=Passage(start=start, stop=stop),

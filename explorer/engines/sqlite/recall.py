@@ -1,24 +1,33 @@
 """An answer without a model: what the best items say that holds most of the question, in their own words.
 
 Whether anything answers is judged by the evidence: the share of the question's words that a statement holds, and how
-near its item is in meaning. What is near in words and meaning but answers another question passes for an answer: what
-a question wrongly takes for granted is not noticed. The bounds are measured: tests/benchmarks/bench_quality.py.
+near its item is in meaning. Where the question names somebody who takes part in the conversations that were found, the
+best of it must be said by or of them. What is near in words and meaning but answers another question passes for an
+answer: what a question wrongly takes for granted is not noticed. The bounds are measured:
+tests/benchmarks/bench_quality.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import date
 
-from explorer.contract import Conversation, StoreItem
+from explorer.contract import NOTHING_ANSWERS, Conversation, StoreItem
+from explorer.contract.model import collapsed
+from explorer.engines.sqlite.days import meant, written
 from explorer.engines.sqlite.passages import Span, statements_of, turns_of
 from explorer.engines.sqlite.search import COMMON
 from explorer.engines.sqlite.sought import Sought
-from explorer.engines.sqlite.tokens import MAX_UNITS, Query, Unit
+from explorer.engines.sqlite.tokens import MAX_UNITS, Query, Unit, parse_query, spaced
 
-NOTHING = "Nothing stored answers this question."
-
-_MAX_QUOTED = 3
+_MAX_QUOTED = 8
+"""Statements in an answer, however many items are cited."""
+_PER_ITEM = 2
+"""Statements of one item in it."""
+_FURTHER = 0.8
+"""The part of an item's best share that its next statement needs."""
 _BY_WORDS = 0.25
 """The share of a question that a statement holds, from which it answers where words are all there is."""
 _BY_WORDS_ALONE = 0.75
@@ -27,20 +36,39 @@ _BY_BOTH = 1.3
 _SIMILARITY_COUNTS = 3.0
 """The share and so many times the similarity together are the evidence, which answers from `_BY_BOTH`."""
 _BESIDE = 0.3
-"""The part of the best evidence that a further statement needs."""
+"""The part of the best evidence that a further item needs."""
+
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2}):\s")
+"""How a turn begins that says who speaks, where the role alone does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A piece of an item, as it is quoted."""
+
+    span: Span
+    """Where it stands in the item's rendered text."""
+    text: str
+    remark: str = ""
+    """Who said it where the text itself does not tell, when, and which days it means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
     """What an item says that holds most of a question."""
 
-    span: Span
-    """Where it stands in the item's rendered text."""
-    text: str
+    statements: tuple[Statement, ...]
+    """The best first, which is the one that is cited."""
     share: float
-    """The share of the question that it holds, 0 to 1."""
+    """The share of the question that the best holds, 0 to 1."""
     similarity: float | None = None
     """The vector part of its item; None where words are all there is."""
+    is_of_named: bool = True
+    """Whether the best is said by or of somebody whom the question names, where it names anybody."""
+
+    @property
+    def best(self) -> Statement:
+        return self.statements[0]
 
     @property
     def evidence(self) -> float:
@@ -72,34 +100,110 @@ def content_of(query: Query) -> Query:
     return Query(units, query.phrase) if units else query
 
 
-def quote(item: StoreItem, sought: Sought, similarity: float | None) -> Quote:
-    """The statement of an item that holds most of what is sought, the first among equals; with the reply to a question.
+def speakers_of(item: StoreItem) -> list[str]:
+    """Who speaks in each turn of a conversation, by name; empty where any turn does not begin with a name."""
+    if not isinstance(item, Conversation):
+        return []
+    found = [_SPEAKER.match(turn.text) for turn in item.turns]
+    return [name[1] for name in found if name] if all(found) else []
 
-    The item's text must not be empty.
+
+def named_in(query: Query, items: Sequence[StoreItem]) -> frozenset[str]:
+    """The terms of a question that name somebody who speaks in these items."""
+    labels = {name for item in items for name in speakers_of(item)}
+    terms = {unit.terms[0] for label in labels for unit in parse_query(label).units if unit.word is not None}
+    return frozenset(terms - COMMON).intersection(unit.terms[0] for unit in query.units)
+
+
+def quote(
+    item: StoreItem,
+    sought: Sought,
+    similarity: float | None = None,
+    named: Collection[str] = (),
+    nearest: Callable[[], Span | None] = lambda: None,
+) -> Quote:
+    """The statements of an item that hold most of what is sought, the first among equals.
+
+    `named`: as `named_in` has them. `nearest`: the passage to look in where no statement holds anything of it. The
+    item's text must not be empty.
     """
-    text = item.render_text()
     statements = statements_of(item)
     shares = sought.shares(item, statements)
-    best = shares.index(max(shares))
-    start, stop = statements[best]
-    if isinstance(item, Conversation) and text[start:stop].endswith("?") and best + 1 < len(statements):
-        is_end_of_turn = any(stop == end for _, end in turns_of(item))
-        stop = statements[best + 1][1] if is_end_of_turn else stop
-    return Quote((start, stop), text[start:stop], shares[best], similarity)
+    order = sorted(range(len(statements)), key=lambda at: (-shares[at], at))
+    if not shares[order[0]] and (near := nearest()) is not None:
+        order.sort(key=lambda at: statements[at][0] < near[0])
+    least = max(_FURTHER * shares[order[0]], 1e-9)
+    taken = [order[0], *(at for at in order[1:_PER_ITEM] if shares[at] >= least)]
+    names = speakers_of(item)
+    quoted: list[Statement] = []
+    for at in taken:
+        statement = _statement(item, statements, at, names)
+        if all(statement.span[1] <= other.span[0] or statement.span[0] >= other.span[1] for other in quoted):
+            quoted.append(statement)
+    return Quote(tuple(quoted), shares[order[0]], similarity, _is_of(named, item, quoted[0].span, names))
+
+
+def _statement(item: StoreItem, statements: Sequence[Span], at: int, names: Sequence[str]) -> Statement:
+    """One statement as it is quoted: a turn that asks, with the reply to it."""
+    text = item.render_text()
+    start, stop = statements[at]
+    who, when = "", item.meta.observed_at
+    if isinstance(item, Conversation):
+        turns = turns_of(item)
+        number = _turn_at(turns, start)
+        turn = item.turns[number]
+        when = turn.at or when
+        if start > turns[number][0]:
+            who = names[number] if names else str(turn.role)
+        if text[start:stop].endswith("?") and stop == turns[number][1] and at + 1 < len(statements):
+            stop = statements[at + 1][1]
+    return Statement((start, stop), text[start:stop], _remark(who, when and when.date(), text[start:stop]))
+
+
+def _turn_at(turns: Sequence[Span], start: int) -> int:
+    return next(number for number, (_, stop) in enumerate(turns) if start < stop)
+
+
+def _remark(who: str, day: date | None, text: str) -> str:
+    if day is None:
+        return who
+    days = "".join(f"; {phrase}: {meaning}" for phrase, meaning in meant(text, day))
+    return ", ".join(filter(None, (who, written(day)))) + days
+
+
+def _is_of(named: Collection[str], item: StoreItem, span: Span, names: Sequence[str]) -> bool:
+    """Whether a statement, or its reply, is said by somebody named or tells of them; of other items, the whole."""
+    if not named:
+        return True
+    text = item.render_text()
+    if isinstance(item, Conversation):
+        start, stop = span
+        speaker = names[_turn_at(turns_of(item), start)] if names else ""
+        text = f"{speaker} {text[start:stop]}"
+    return not set(named).isdisjoint(spaced(text).split())
 
 
 def answering(quotes: Sequence[Quote]) -> list[int]:
     """The numbers of the quotes that are worth giving, in order; none where none of them is an answer."""
     if not any(quote.is_answer for quote in quotes):
         return []
-    least = _BESIDE * max(quote.evidence for quote in quotes)
-    return [number for number, quote in enumerate(quotes) if quote.evidence >= least]
+    best = max(quotes, key=lambda quote: quote.evidence)
+    if not best.is_of_named:
+        return []
+    return [number for number, quote in enumerate(quotes) if quote.evidence >= _BESIDE * best.evidence]
 
 
 def compose(quotes: Sequence[Quote]) -> str:
-    """The answer in words: how many items hold something of the question, and the best of what they say."""
+    """The answer in words: Markdown bullets, a statement each with who said it and when, in the order of the quotes.
+
+    First the best of each item, then what else they say.
+    """
     if not quotes:
-        return NOTHING
-    items = "1 stored item says" if len(quotes) == 1 else f"{len(quotes)} stored items say"
-    said = list(dict.fromkeys(quote.text for quote in sorted(quotes, key=lambda quote: -quote.evidence)))
-    return f"{items}: " + " ".join(f"“{text}”" for text in said[:_MAX_QUOTED])
+        return NOTHING_ANSWERS
+    said: dict[str, str] = {}
+    for rank in range(_PER_ITEM):
+        for quote in quotes:
+            for statement in quote.statements[rank : rank + 1]:
+                said.setdefault(collapsed(statement.text), statement.remark)
+    lines = (f"- “{text}”{f' ({remark})' if remark else ''}" for text, remark in said.items())
+    return "\n".join(list(lines)[:_MAX_QUOTED])

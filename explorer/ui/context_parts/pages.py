@@ -33,6 +33,7 @@ SCHEME = "item"
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _PARSED_MOST = 400  # texts kept: of a slider that is dragged only the last one of all is another
 _TIP_CHARS = 300
+_ENOUGH = 60  # characters of a quote by which it is known
 _TOP = 6
 _LINES_AT_ONCE = 12_000  # characters of a list, parsed in one go
 
@@ -125,6 +126,14 @@ def write_passage(
     if blocks is None:
         cursor.insertBlock(ink.block(above=4, below=6), QTextCharFormat())
         yield from write_plain(cursor, passage.source, "body", "text", ink)
+    elif (points := _by_point(blocks, passage.cites)) is not None and not passage.is_line:
+        for block, cites in zip(blocks, points, strict=True):
+            yield from write_blocks(cursor, [block], ink)
+            _put_links(view, cursor, _numbered(cites), ink)
+        _put_links(
+            view, cursor, _numbered([one for one in passage.cites if not any(one in each for each in points)]), ink
+        )
+        return
     else:
         yield from measured(write_blocks(cursor, blocks, ink), len(passage.source))
     cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -133,19 +142,36 @@ def write_passage(
     elif not _link_marks(view, start, passage.cites, ink) and passage.is_end and passage.cites:
         if not blocks or blocks[-1].kind is not BlockKind.TEXT:
             cursor.insertBlock(ink.block(above=2, below=6), QTextCharFormat())
-        _put_links(view, cursor, [(str(number), entry) for entry in passage.cites for number in entry.numbers[:1]], ink)
+        _put_links(view, cursor, _numbered(passage.cites), ink)
+
+
+def _numbered(cites: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    return [(str(number), entry) for entry in cites for number in entry.numbers[:1]]
+
+
+def _by_point(blocks: Sequence[Block], cites: Sequence[Entry]) -> list[list[Entry]] | None:
+    """Of an answer in points that each quote what they rest on, the items of each; None of any other answer."""
+    if not blocks or not all(block.marker and _MARK.search(block.text) is None for block in blocks):
+        return None
+    quotes = [(entry, collapsed(entry.cited.quote)[:_ENOUGH]) for entry in cites if entry.cited is not None]
+    points = [[entry for entry, quote in quotes if quote and quote in collapsed(block.text)] for block in blocks]
+    return points if all(points) else None
 
 
 def _put_links(view: CitingReader, cursor: QTextCursor, links: Sequence[tuple[str, Entry]], ink: Ink) -> None:
+    cursor.beginEditBlock()  # else the paragraph is laid out again for each
     for words, entry in links:
         put(cursor, " ", ink.chars("small", "text3"), ink)
         put(cursor, f"[{words}]", view.link_to(entry, ink), ink)
+    cursor.endEditBlock()
 
 
 def _link_marks(view: CitingReader, start: int, cites: Sequence[Entry], ink: Ink) -> bool:
     """Make links of the numbers that an answer has behind what it says; whether it has any."""
     by_number = {number: entry for entry in cites for number in entry.numbers}
     found = False
+    whole = QTextCursor(view.document())
+    whole.beginEditBlock()
     block = view.document().findBlock(start)
     while block.isValid():
         for match in _MARK.finditer(block.text()):
@@ -156,6 +182,7 @@ def _link_marks(view: CitingReader, start: int, cites: Sequence[Entry], ink: Ink
                 inside.mergeCharFormat(view.link_to(entry, ink))
                 found = True
         block = block.next()
+    whole.endEditBlock()
     return found
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from explorer.context import Gathered, State, Trimmed, Why
+from explorer.context import Gathered, SectionUse, State, Trimmed, Why
 from explorer.contract import Citation, Hit, ItemId
 from explorer.i18n import tr, tr_n
-from explorer.text import listed, number, out_of, shown
+from explorer.text import at_least, listed, number, out_of, shown
+from explorer.ui.ask_parts.question import hit_of
+from explorer.ui.viewer_parts.passage import Cited
 
 _CHARS_PER_TOKEN = 4
 _TITLE = "\n# Context\n\n"
@@ -44,6 +46,8 @@ class Entry:
     """Whether the person left it out."""
     numbers: tuple[int, ...] = ()
     """By which an answer may name it, from 1; none in the list of learnings."""
+    cited: Cited | None = None
+    """What of it was cited; None in the list of learnings."""
 
     @property
     def is_in(self) -> bool:
@@ -53,20 +57,21 @@ class Entry:
 def hits_of(gathered: Gathered) -> dict[ItemId, Hit]:
     """Every item that was gathered; of what a brief cites, as much as was cited."""
     cited = (one for answered in gathered.briefs for one in answered.citations)
-    return {one.id: _hit_of(one) for one in cited} | {hit.id: hit for hit in gathered.learnings}
+    return {one.id: hit_of(one) for one in cited} | {hit.id: hit for hit in gathered.learnings}
 
 
-def parts_of(trimmed: Trimmed) -> list[Part]:
-    """The sections for bar and lines."""
+def parts_of(trimmed: Trimmed, is_list_whole: bool = True) -> list[Part]:
+    """The sections for bar and lines. `is_list_whole`: whether there are no more learnings than were read."""
+    last = len(trimmed.sections) - 1
     return [
         Part(
             one.heading,
             one.tokens,
-            _items(one.items, one.items_in_all, one.state, one.why),
-            is_short=_is_short(one.items, one.items_in_all, one.state, one.why),
+            _items(one, is_least=at == last and not is_list_whole),
+            is_short=one.why not in _QUIET and (one.state is not State.WHOLE or one.items < one.items_in_all),
             why=one.reason,
         )
-        for one in trimmed.sections
+        for at, one in enumerate(trimmed.sections)
     ]
 
 
@@ -74,22 +79,23 @@ _QUIET = (Why.BLANK, Why.UNCITED, Why.SWITCHED_OFF, Why.NONE_STORED)
 """For these there is nothing to be seen that is not in the document."""
 
 
-def _is_short(items: int, in_all: int, state: State, why: Why | None) -> bool:
-    return why not in _QUIET and (state is not State.WHOLE or items < in_all)
-
-
-def _items(items: int, in_all: int, state: State, why: Why | None) -> str:
-    if state is State.SKIPPED and why is Why.FAILED:
+def _items(one: SectionUse, *, is_least: bool) -> str:
+    """How many items a section has of how many; `is_least`: there may be more of them than were read."""
+    items, in_all = one.items, one.items_in_all
+    if one.state is State.SKIPPED and one.why is Why.FAILED:
         # Translators: of a question
         return tr("failed")
-    if state is State.SKIPPED and why in (Why.BLANK, Why.UNCITED):
+    if one.state is State.SKIPPED and one.why in (Why.BLANK, Why.UNCITED):
         return tr("no answer")
-    if state is State.SKIPPED and why is Why.SWITCHED_OFF:
+    if one.state is State.SKIPPED and one.why is Why.SWITCHED_OFF:
         # Translators: of a section: it is not wanted
         return tr("off")
+    if is_least:
+        said = tr("{n} of {total}", n=number(items), total=at_least(in_all))
+        return tr_n("{n} item", "{n} items", max(in_all, 2), n=said)
     if items < in_all:
         return tr_n("{n} item", "{n} items", in_all, n=out_of(items, in_all))
-    if state is State.SHORTENED:
+    if one.state is State.SHORTENED:
         return tr_n("{n} item, shortened", "{n} items, shortened", items, n=number(items))
     return tr_n("{n} item", "{n} items", items, n=number(items))
 
@@ -120,7 +126,7 @@ def cited_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) 
         if one.tokens:
             for cited, numbers in _numbered(answered.citations):
                 if cited.id not in without:
-                    entries.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
+                    entries.append(_entry(cited, at, one.heading, numbers))
     last = trimmed.sections[-1]
     kept = [hit for hit in gathered.learnings if hit.id not in without][: last.items]
     return [*entries, *(Entry(hit, len(gathered.briefs), last.heading) for hit in kept)]
@@ -134,8 +140,8 @@ def _numbered(citations: Sequence[Citation]) -> list[tuple[Citation, tuple[int, 
     return [(citations[own[0] - 1], tuple(own)) for own in numbers.values()]
 
 
-def _hit_of(cited: Citation) -> Hit:
-    return Hit(id=cited.id, kind=cited.kind, text=cited.snippet, meta=cited.meta, score=0.0)
+def _entry(cited: Citation, section: int, heading: str, numbers: tuple[int, ...]) -> Entry:
+    return Entry(hit_of(cited), section, heading, numbers=numbers, cited=Cited(cited.snippet, cited.place))
 
 
 def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:
@@ -152,10 +158,11 @@ def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]
         for cited, numbers in _numbered(answered.citations):
             if missing is not None and (missing.id, missing.section) == (cited.id, one.heading):
                 is_taken_out = missing.why is Why.WITHOUT
-                outside.append(Entry(_hit_of(cited), at, one.heading, missing.reason, is_taken_out, numbers))
+                entry = _entry(cited, at, one.heading, numbers)
+                outside.append(replace(entry, why_not=missing.reason, is_taken_out=is_taken_out))
                 missing = next(left_out, None)
             else:
-                inside.append(Entry(_hit_of(cited), at, one.heading, numbers=numbers))
+                inside.append(_entry(cited, at, one.heading, numbers))
         entries += [*inside, *outside]
     at = len(gathered.briefs)
     by_id = {hit.id: hit for hit in gathered.learnings}

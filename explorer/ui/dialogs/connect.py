@@ -158,7 +158,7 @@ class _ConnectionRow(QAbstractButton):
         painter.end()
 
 
-class _Result(QFrame):
+class ResultLine(QFrame):
     """What a test found, as a sentence with its sign."""
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ class ConnectDialog(QDialog):
         self.variable_edit = _field("variableEdit", tr("Environment variable"))
         self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="CORTEX_KEY"))
         self._modes = plain_label("body")
-        self._result = _Result()
+        self._result = ResultLine()
 
         path_row = _row(self.path_edit, self.choose_button)
         access_row = _row(self.read_only_check, _tone(tr("Nothing in it can change until you unlock it.")))

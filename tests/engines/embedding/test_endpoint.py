@@ -8,6 +8,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable
-from explorer.engines import DynamicCredential, StaticCredential
+from explorer.engines import DynamicCredential, StaticCredential, json_endpoint
 from explorer.engines.embedding import endpoint as module
 from explorer.engines.embedding.endpoint import EndpointEmbedder
 from tests.engines.embedding.server import Reply, Request, Server, served, vector_of, vectors
@@ -196,10 +197,10 @@ def test_pause_may_be_a_date(server: Server, make: Make) -> None:
 
 
 def test_pause_is_one_second_where_none_is_asked_for() -> None:
-    assert [module._delay(value, 1) for value in ("", "soon", "nan", "-5", " 7 ")] == [1, 1, 1, 0, 7]
-    assert module._delay("", 2) == 2
+    assert [json_endpoint._delay(value, 1) for value in ("", "soon", "nan", "-5", " 7 ")] == [1, 1, 1, 0, 7]
+    assert json_endpoint._delay("", 2) == 2
     future = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert 80 < module._delay(future, 1) <= 90
+    assert 80 < json_endpoint._delay(future, 1) <= 90
 
 
 def test_server_that_stays_busy_is_unavailable(server: Server, make: Make) -> None:
@@ -251,19 +252,19 @@ def test_closed_embedder_asks_nothing(server: Server, make: Make) -> None:
 
 
 def test_silent_server_is_unavailable(server: Server, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SILENT_S", 0.1)
+    monkeypatch.setattr(module, "_LIMITS", replace(module._LIMITS, silent_s=0.1))
     server.answer = server.silent
     assert "did not answer within" in refused(make()).text
 
 
 def test_endless_answer_is_cut_off(server: Server, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_ANSWER", 1_000)
+    monkeypatch.setattr(module, "_LIMITS", replace(module._LIMITS, answer_bytes=1_000))
     server.answer = lambda _: Reply(body=b" " * 100_000)
     assert "an answer without end" in refused(make()).text
 
 
 def test_slow_answer_is_cut_off(server: Server, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ANSWER_S", -1.0)
+    monkeypatch.setattr(module, "_LIMITS", replace(module._LIMITS, answer_s=-1.0))
     assert "did not finish its answer" in refused(make()).text
 
 

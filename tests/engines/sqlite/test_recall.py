@@ -8,9 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from explorer.contract import Citation, GetRequest, RecallAnswer, RecallRequest, StoreItem, Timestamp, Unavailable
+from explorer.contract import (
+    NOTHING_ANSWERS,
+    Citation,
+    Conversation,
+    GetRequest,
+    Learning,
+    LearningKind,
+    MemoryMeta,
+    RecallAnswer,
+    RecallRequest,
+    Role,
+    StoreItem,
+    Timestamp,
+    Turn,
+    Unavailable,
+)
 from explorer.engines.sqlite import SqliteEngine
-from explorer.engines.sqlite.recall import NOTHING, Quote, answering, compose, spread
+from explorer.engines.sqlite.recall import Quote, Statement, answering, compose, named_in, speakers_of, spread
 from explorer.engines.sqlite.tokens import MAX_UNITS, parse_query
 from tests.engines.sqlite.support import fill, note, opened, vectors_made
 from tests.engines.sqlite.test_passages import sentences, talk
@@ -42,7 +57,7 @@ async def test_sentence_of_a_document(folder: Path) -> None:
         )
         answer = await recall(engine, "At how many degrees does the kiln fire?")
         assert snippets(answer)[0] == "The kiln fires at 1,240 degrees."
-        assert answer.answer == "2 stored items say: “The kiln fires at 1,240 degrees.” “The kiln fires.”"
+        assert answer.answer == "- “The kiln fires at 1,240 degrees.”\n- “The kiln fires.”"
 
 
 async def test_turn_of_a_conversation_and_the_reply_to_a_question(folder: Path) -> None:
@@ -97,7 +112,61 @@ async def test_long_sentences_are_cut_to_what_can_be_read(folder: Path) -> None:
         assert len(snippet) <= 300
 
 
+async def test_two_statements_of_one_item_are_quoted_and_the_best_is_cited(folder: Path) -> None:
+    text = "The kiln fires at 1,240 degrees. Lunch is at noon. The kiln fires again at 980 degrees."
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(text), note("x"), note("y")])
+        answer = await recall(engine, "At how many degrees does the kiln fire?")
+        assert snippets(answer) == ["The kiln fires at 1,240 degrees."]
+        assert answer.answer == "- “The kiln fires at 1,240 degrees.”\n- “The kiln fires again at 980 degrees.”"
+
+
+async def test_answer_says_who_said_it_and_when_where_the_quote_does_not(folder: Path) -> None:
+    at = Timestamp.parse("2024-05-04T23:30:00+02:00")
+    long = f"Ann: {sentences(12)} We had a picnic yesterday. {sentences(3)}"
+    turns = [Turn(role=Role.USER, text=long, at=at), Turn(role=Role.ASSISTANT, text="Bo: Fine.", at=at)]
+    plain = Turn(role=Role.USER, text=f"{sentences(12)} The ferry sank.")
+    learned = Learning(
+        text="Swans came back last week.", kind=LearningKind.FACT, confidence=1.0, meta=MemoryMeta(observed_at=at)
+    )
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [Conversation(turns=turns), Conversation(turns=[plain]), learned, note("A kite.")])
+        for question, answer in (
+            ("Who had a picnic?", "- “We had a picnic yesterday.” (Ann, 4 May 2024; yesterday: 3 May 2024)"),
+            ("Which ferry sank?", "- “The ferry sank.” (user)"),
+            (
+                "When did swans come back?",
+                "- “Swans came back last week.” (4 May 2024; last week: the week before 4 May 2024)",
+            ),
+            ("kite", "- “A kite.”"),
+        ):
+            assert (await recall(engine, question)).answer == answer
+
+
+async def test_where_no_word_is_shared_the_nearest_passage_is_quoted(folder: Path) -> None:
+    text = f"{sentences(40)}\nThe feline is asleep.\n{sentences(40)}"
+    async with opened(folder / "memory.db", embedder=WordVectors(2_000)) as engine:
+        await fill(engine, [note(text), note("x"), note("y")])
+        for snippet in snippets(await recall(engine, "cat", 1)):
+            assert snippet != text[: len(snippet)]
+
+
 # --- when nothing answers ---
+
+
+async def test_what_another_said_is_no_answer_about_somebody(folder: Path) -> None:
+    items = [
+        talk("Ann: I sold my red bicycle yesterday.", "Bo: Mine is still in the cellar.", "Ann: Keep it."),
+        talk("Bo: My brother's name is Carl.", "Ann: I have none."),
+    ]
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, items)
+        assert snippets(await recall(engine, "What became of the red bicycle of Ann?")) == [
+            "user: Ann: I sold my red bicycle yesterday."
+        ]
+        assert (await recall(engine, "When was the red bicycle sold by Bo?")).answer == NOTHING_ANSWERS
+        # Who is not known as a speaker is not asked for.
+        assert (await recall(engine, "When did Zoe sell the red bicycle?")).citations
 
 
 @pytest.mark.parametrize("has_vectors", [False, True])
@@ -109,7 +178,7 @@ async def test_says_that_nothing_answers(folder: Path, has_vectors: bool) -> Non
     ]
     embedder = WordVectors(2_000) if has_vectors else None
     async with opened(folder / "memory.db", embedder=embedder) as engine:
-        assert (await recall(engine, "Who waters the plants?")).answer == NOTHING
+        assert (await recall(engine, "Who waters the plants?")).answer == NOTHING_ANSWERS
         await fill(engine, stored)
         for question in (
             "Which programming language has the smallest compiler?",
@@ -118,7 +187,7 @@ async def test_says_that_nothing_answers(folder: Path, has_vectors: bool) -> Non
             "zzz",
         ):
             answer = await recall(engine, question)
-            assert (answer.answer, answer.citations) == (NOTHING, [])
+            assert (answer.answer, answer.citations) == (NOTHING_ANSWERS, [])
         for question in ("Who waters the office plants?", "garage", "plants"):
             assert (await recall(engine, question)).citations
 
@@ -128,6 +197,16 @@ async def test_what_answers_in_other_words_is_found_by_its_meaning(folder: Path)
     async with opened(folder / "memory.db", embedder=WordVectors(2_000)) as engine:
         await fill(engine, [note(text) for text in texts])
         assert snippets(await recall(engine, "the cat is where?")) == [texts[0]]
+
+
+async def test_item_that_waits_for_its_vector_answers_by_its_words(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note("The kiln fires at 1,240 degrees."), note("x"), note("y")])
+    async with opened(folder / "memory.db", embedder=WordVectors(2_000), read_only=True) as engine:
+        status = await engine.vector_status()
+        assert status is None or status.with_vector == 0
+        answer = await recall(engine, "At how many degrees does the kiln fire?")
+        assert snippets(answer) == ["The kiln fires at 1,240 degrees."]
 
 
 async def test_weaker_evidence_is_left_out_beside_stronger(folder: Path) -> None:
@@ -159,7 +238,7 @@ async def test_says_that_it_had_to_do_without_vectors(folder: Path) -> None:
         await vectors_made(engine)
         embedder.error = Unavailable("the model is out")
         answer = (await recall(engine, "kite")).answer
-        assert answer == "1 stored item says: “A kite.” (Searched by words alone: the model is out.)"
+        assert answer == "- “A kite.”\n\n(Searched by words alone: the model is out.)"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -183,7 +262,7 @@ async def test_every_citation_stands_at_its_place(folder: Path, seed: int) -> No
 
 def test_evidence_of_words_or_of_both() -> None:
     def is_answer(share: float, similarity: float | None) -> bool:
-        return Quote((0, 1), "x", share, similarity).is_answer
+        return quote_of("x", share=share, similarity=similarity).is_answer
 
     assert is_answer(0.25, None)
     assert not is_answer(0.24, None)
@@ -194,6 +273,35 @@ def test_evidence_of_words_or_of_both() -> None:
     assert not is_answer(0.25, 0.3)
 
 
+def quote_of(*texts: str, share: float = 1.0, similarity: float | None = None, is_of_named: bool = True) -> Quote:
+    return Quote(tuple(Statement((0, len(text)), text) for text in texts), share, similarity, is_of_named)
+
+
+def test_answer_is_bullets_with_the_best_of_each_item_first_and_each_statement_once() -> None:
+    answer = compose([quote_of("one\n two", "three"), quote_of("four"), quote_of("four", "five")])
+    assert answer == "- “one two”\n- “four”\n- “three”\n- “five”"
+    assert compose([Quote((Statement((0, 1), "x", "Ann, 4 May 2024"),), 1.0)]) == "- “x” (Ann, 4 May 2024)"
+    assert compose([]) == NOTHING_ANSWERS
+    assert len(compose([quote_of(str(number)) for number in range(30)]).splitlines()) == 8
+
+
+def test_evidence_that_is_of_somebody_else_answers_nothing() -> None:
+    weaker = quote_of("x", share=0.8)
+    assert answering([quote_of("y", share=0.9), weaker]) == [0, 1]
+    assert answering([quote_of("y", share=0.9, is_of_named=False), weaker]) == []
+    assert answering([quote_of("y", share=0.2), weaker]) == [1]
+
+
+def test_who_speaks_is_known_where_every_turn_says_so() -> None:
+    assert speakers_of(talk("Ann: Hello.", "Bo Li: Hi.\nNote: none.")) == ["Ann", "Bo Li"]
+    assert speakers_of(talk("Ann: Hello.", "Hi.")) == []
+    assert speakers_of(talk("10:30 is fine.", "Ann: Hi.")) == []
+    assert speakers_of(note("Ann: Hello.")) == []
+    items = [talk("Ann: Hello.", "Bo Li: Hi."), talk("Note: a thing.", "So it is.")]
+    assert named_in(parse_query("What note did ann leave for Bo?"), items) == {"ann", "bo"}
+    assert named_in(parse_query("What was left?"), items) == frozenset()
+
+
 def test_question_of_many_runs_is_cut_as_a_query_is() -> None:
     runs = ["".join(chr(0x4E00 + 90 * run + number) for number in range(90)) for run in range(200)]
     units = spread(parse_query(" ".join(runs))).units
@@ -202,7 +310,6 @@ def test_question_of_many_runs_is_cut_as_a_query_is() -> None:
 
 
 def test_answering_keeps_the_order_and_drops_the_weak() -> None:
-    quotes = [Quote((0, 1), str(share), share) for share in (0.4, 0.05, 1.0, 0.2, 0.31)]
+    quotes = [quote_of(str(share), share=share) for share in (0.4, 0.05, 1.0, 0.2, 0.31)]
     assert answering(quotes) == [0, 2, 4]
-    assert answering([Quote((0, 1), "x", 0.2)]) == answering([]) == []
-    assert compose([quotes[0], quotes[2], quotes[2]]) == "3 stored items say: “1.0” “0.4”"
+    assert answering([quote_of("x", share=0.2)]) == answering([]) == []

@@ -330,13 +330,13 @@ async def test_recall_quotes_the_sentence_that_answers(folder: Path) -> None:
             ],
         )
         answer = await engine.recall(RecallRequest(question="Where did Maria move to in May?", limit=5))
-        assert answer.answer == "1 stored item says: “Maria moved to Lisbon in May.”"
+        assert answer.answer == "- “Maria moved to Lisbon in May.”"
         assert [citation.snippet for citation in answer.citations] == ["Maria moved to Lisbon in May."]
         assert answer.citations[0].score is not None
         assert answer.citations[0].score > 0
         assert answer.model == "sqlite"
         both = await engine.recall(RecallRequest(question="Maria Lisbon", limit=5))
-        assert both.answer == "2 stored items say: “Maria moved to Lisbon in May.” “Lisbon is a city.”"
+        assert both.answer == "- “Maria moved to Lisbon in May.”\n- “Lisbon is a city.”"
         assert len((await engine.recall(RecallRequest(question="Maria Lisbon", limit=1))).citations) == 1
 
 

@@ -1,0 +1,140 @@
+"""Whether an endpoint writes answers, and which: a readable file of the user's, and the key, which is never in it.
+
+<config folder>/tinymemory-explorer/answers.json
+{"version": 1, "is_on": true, "endpoint": "http://localhost:11434/v1", "model": "…", "key_from": "none", …}
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+import platformdirs
+from pydantic import ValidationError, model_validator
+
+from explorer.asking.endpoint import EndpointWriter
+from explorer.contract import ConfigError, InvalidRequest, is_blank
+from explorer.contract.model import Flag, Model, Text, reason, trimmed
+from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
+from explorer.engines.entry_file import APP_NAME
+from explorer.engines.files import replace_file
+from explorer.engines.json_endpoint import place_of
+from explorer.engines.os_errors import why
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "answers.json"
+KEYRING_SERVICE = f"{APP_NAME} answers"
+VERSION = 1
+
+
+class WriterSettings(Model):
+    """Where answers are written. Off unless somebody turned it on."""
+
+    is_on: Flag = False
+    endpoint: Text = ""
+    """Base URL of an OpenAI-compatible chat API, such as http://localhost:11434/v1."""
+    model: Text = ""
+    key_from: KeyPlace = KeyPlace.NONE
+    """`ASK` is not among them: a question is not held up by another."""
+    key_variable: Text | None = None
+    """The environment variable's name, with `KeyPlace.ENVIRONMENT` only."""
+
+    @model_validator(mode="after")
+    def _is_known(self) -> WriterSettings:
+        if self.key_from is KeyPlace.ASK:
+            raise ValueError("the key of the answering endpoint is kept in the keyring or an environment variable")
+        SavedConnection(name="x", engine="x", key_from=self.key_from, key_variable=self.key_variable)
+        return self
+
+
+class WriterStore:
+    """The user's settings of answers. All calls touch the disk, and may wait for the keyring: use a thread."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        if path is None:
+            path = platformdirs.user_config_path(APP_NAME, appauthor=False) / FILE_NAME
+        self.path = Path(os.path.realpath(path))
+        self._keys = KeyStore(KEYRING_SERVICE)
+
+    def load(self) -> WriterSettings:
+        """What is saved; off where nothing is, or where it cannot be read as settings of this version."""
+        try:
+            value = json.loads(self.path.read_bytes().decode("utf-8-sig"))
+        except FileNotFoundError:
+            return WriterSettings()
+        except OSError as error:
+            log.warning("the settings of answers at %s cannot be read (%s): off", self.path, why(error))
+            return WriterSettings()
+        except (ValueError, RecursionError):
+            log.warning("the settings of answers at %s are not JSON: off", self.path)
+            return WriterSettings()
+        try:
+            if not isinstance(value, dict) or value.get("version") != VERSION:
+                raise ConfigError(f"they are not of version {VERSION}")
+            return WriterSettings.model_validate(value)
+        except (ConfigError, ValidationError) as error:
+            said = reason(error) if isinstance(error, ValidationError) else error.text
+            log.warning("the settings of answers at %s do not fit (%s): off", self.path, said)
+            return WriterSettings()
+
+    def save(self, settings: WriterSettings, key: StaticCredential | None = None) -> None:
+        """Keep the settings; with a key, that too, in the keyring, in place of an earlier one of this address.
+
+        Raises ConfigError for settings that could not answer when they are on, for an address that holds a secret, and
+        where the file or the keyring fails; InvalidRequest for a key that the settings do not put in the keyring.
+        """
+        if key is not None and settings.key_from is not KeyPlace.KEYRING:
+            raise InvalidRequest("a key is kept in the keyring only; choose the keyring, or leave the key out")
+        if settings.is_on or not is_blank(settings.endpoint):
+            # Made to be checked; with a key of no meaning, since one may not travel unencrypted.
+            needs_key = settings.key_from is not KeyPlace.NONE
+            EndpointWriter(settings.endpoint, settings.model, StaticCredential("key") if needs_key else None)
+        if key is not None:
+            self._keys.set(_key_name(settings), key)
+        data = {"version": VERSION, **settings.model_dump(mode="json")}
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self.path, (json.dumps(data, indent=2) + "\n").encode())
+        except OSError as error:
+            raise ConfigError(f"cannot write the settings of answers to {self.path}: {why(error)}") from error
+
+    def has_key(self, settings: WriterSettings) -> bool:
+        """Whether the keyring holds a key for this address. Raises ConfigError where it fails."""
+        return self._keys.is_available and self._keys.get(_key_name(settings)) is not None
+
+    def delete_key(self, settings: WriterSettings) -> bool:
+        """Delete the key kept for this address; False where there was none. Raises ConfigError where that fails."""
+        return self._keys.delete(_key_name(settings))
+
+    def writer(self) -> EndpointWriter | None:
+        """What writes answers; None where it is off. Raises ConfigError where it is on and cannot, as without its key.
+
+        Makes no connection.
+        """
+        settings = self.load()
+        if not settings.is_on:
+            return None
+        EndpointWriter(settings.endpoint, settings.model)  # a file may have been changed by hand
+        found = find_credential(
+            SavedConnection(
+                name=_key_name(settings),
+                engine="chat",
+                key_from=settings.key_from,
+                key_variable=settings.key_variable,
+            ),
+            self._keys,
+        )
+        if found.ask_because is not None:
+            raise ConfigError(f"the answering endpoint has no key: {found.ask_because}")
+        return EndpointWriter(settings.endpoint, settings.model, found.credential)
+
+
+def _key_name(settings: WriterSettings) -> str:
+    """What the key is kept under: its address, so that no other ever gets it."""
+    try:
+        return place_of(trimmed(settings.endpoint))
+    except ValueError:  # not an address
+        raise ConfigError("the answering endpoint must be a URL like http://localhost:11434/v1") from None
