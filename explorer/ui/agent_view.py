@@ -97,7 +97,7 @@ class AgentActions(QObject):
             tr("See as the agent here"),
             tr("The program as an agent placed at the chosen node reads the memory"),
         )
-        self.see_action.setShortcut("Ctrl+Shift+A")
+        self.see_action.setShortcut("Ctrl+Shift+E")
         icons.keep(self.see_action, "agent")
         self.leave_action = view_action(
             window, "leaveAgentAction", tr("Leave the agent's view"), tr("Read as yourself again, with the same filter")

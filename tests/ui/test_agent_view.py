@@ -327,7 +327,7 @@ async def test_the_palette_names_the_node_it_would_see_as(qtbot: QtBot, tmp_path
         assert "See as the agent at team:acme/service:nightly" in titles
         action = window.findChild(QAction, "seeAsAgentAction")
         assert action is not None
-        assert action.shortcut().toString() == "Ctrl+Shift+A"
+        assert action.shortcut().toString() == "Ctrl+Shift+E"
 
 
 async def test_a_search_in_every_mode_stays_inside(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
