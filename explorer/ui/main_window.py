@@ -811,6 +811,7 @@ class MainWindow(QMainWindow):
         found = self._show_chips()
         mode = view.mode if view.query else None
         self.viewer.set_search(view.query.split())
+        self.viewer.set_scope(view.scope)
         self._tell_question()
         self.items.show_filter(view.filter, view.query, mode, found, view.scope)
         self.namespaces.show_filter(view.filter, view.scope)

@@ -246,6 +246,7 @@ class ItemViewer(QWidget):
         self.known_nodes: Callable[[], list[Namespace]] = list
         """All nodes of the memory that are known, of which it is told who can see an item."""
         self._seen: tuple[Namespace, Seen] | None = None
+        self._scope: Reach | None = None
         self._reveals_seen = False
         self.jobs = Jobs(self)
         self._build_header()
@@ -577,6 +578,12 @@ class ItemViewer(QWidget):
         if self.segments.choice == WHY:
             self._show_page()
 
+    def set_scope(self, scope: Reach | None) -> None:
+        """What the agent reads whose view is shown; None for a view of nobody's. Other items say that they are out."""
+        if scope != self._scope:
+            self._scope = scope
+            self._show_place()
+
     def show_listed(self, is_listed: bool) -> None:
         """Say whether the item that was shown last is one of the list; until told otherwise it is."""
         self._is_listed = is_listed
@@ -587,12 +594,14 @@ class ItemViewer(QWidget):
         self.back_button.setVisible(self._origin is not None)
         is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
         self.back_button.setText(tr("Back to the part") if is_part else tr("Back to the learning"))
-        self.listed_label.setVisible(self._origin is None and not self._is_listed)
+        is_out = self._scope is not None and self._hit is not None and not self._scope.admits(self._hit.meta.namespace)
+        self.listed_label.setText(tr("Out of the agent's reach") if is_out else tr("Not in this list"))
+        self.listed_label.setVisible(is_out or (self._origin is None and not self._is_listed))
         words, can_open = self._piece_words()
         self.piece_label.setText(words)
         self.piece_label.setToolTip(tip(words))
         self.whole_button.setVisible(can_open)
-        self.place_row.setVisible(self._origin is not None or not self._is_listed or bool(words))
+        self.place_row.setVisible(self._origin is not None or is_out or not self._is_listed or bool(words))
 
     def _piece_words(self) -> tuple[str, bool]:
         """Of what the item is a piece, and whether the whole can be asked for."""

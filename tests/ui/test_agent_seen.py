@@ -143,11 +143,17 @@ async def test_nodes_that_come_later_are_told_of(qtbot: QtBot, tmp_path: Path, u
         assert ("team:acme/agent:writer/agent:helper", True, "below, reads upward") in rows(window.viewer.card.seen_by)
 
 
-async def test_what_an_agent_cannot_see_is_shown_as_not_in_its_list(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+async def test_an_open_item_says_that_the_agent_does_not_read_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, await memory(tmp_path)) as window:
         await opened_item(window, "triage keeps a queue of refunds", until, TRIAGE)
         await see_as(window, WRITER, until)
         assert window.viewer.listed_label.isVisible()
+        assert window.viewer.listed_label.text() == "Out of the agent's reach"
+        await opened_item(window, "the ledger closes at six", until, WRITER)
+        assert not window.viewer.listed_label.isVisible()
+        window.seeing.leave()
+        await opened_item(window, "triage keeps a queue of refunds", until, TRIAGE)
+        assert not window.viewer.listed_label.isVisible()
 
 
 async def test_many_thousand_nodes_are_rows_of_a_model(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
