@@ -72,6 +72,7 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "compare.py": reads.of_compare,
     "journal.py": reads.of_journal,
     "asking.py": reads.of_asking,
+    "console.py": reads.of_console,
     "receipts.py": lambda window: reads.of_receipts(window.jobs),
     "dialogs/connect.py": lambda window: reads.of_connections(connect_dialog(window)),
 }
@@ -86,7 +87,7 @@ ELSEWHERE = {
     "dialogs/receipt_page.py": {"print"},
     "moves.py": {"plan", "continue", "settle"},  # small files of the program's own
     "planned.py": {"end"},
-    "removals.py": {"restore", "settle"},  # a restore is a job by itself
+    "removals.py": {"restore", "settle", "selected"},  # a restore is a job by itself, and so is the last
     "dialogs/writer.py": {"load", "keyring", "test", "save"},
     "selected.py": {"selected"},  # so is this
     "program.py": {"open", "close"},  # they wait for a person now and then; what is slow in them is a job by itself
