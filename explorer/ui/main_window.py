@@ -89,7 +89,7 @@ from explorer.ui.zoom import ZOOMS, zoomed
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
-_LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LAYOUT_VERSION = 3  # and the one after it, laid out from right to left; one of other panels is no use
 _LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
