@@ -363,6 +363,7 @@ class MainWindow(QMainWindow):
         for below, dock in pairwise(self._docks[3:]):
             self.tabifyDockWidget(below, dock)
         self._docks[3].raise_()
+        self._dress_dock_tabs()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -1210,6 +1211,9 @@ class MainWindow(QMainWindow):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setDrawBase(False)
             bar.setExpanding(False)
+            ends = (tr("Tabs before"), tr("Tabs after"))
+            for button, words in zip(bar.findChildren(QToolButton), ends, strict=False):
+                button.setAccessibleName(words)  # else it speaks English
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
