@@ -29,6 +29,7 @@ from explorer.contract import (
 )
 from explorer.contract.model import collapsed
 from explorer.contract.query import MAX_GET_IDS
+from explorer.engines.sqlite.days import written
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ _MODES = (FetchMode.HYBRID, FetchMode.VECTOR, FetchMode.KEYWORD)
 """Best first."""
 _GIVEN_CHARS = 2_000
 """Of one passage that a writer gets: engines may cite whole items."""
+_GIVEN_CHARS_IN_ALL = 24_000
 
 
 async def ask(
@@ -91,7 +93,7 @@ async def _said(
 ) -> _Said:
     error = None
     if writer is not None and citations:
-        given = [_given(citation) for citation in citations]
+        given = _given(citations)
         try:
             written = await writer.write(question, given)
         except TinyMemoryError as failure:
@@ -113,9 +115,18 @@ def _is_nothing(answer: str) -> bool:
     return is_blank(answer) or answer.strip(" \n\t*_\"'“”").startswith(NOTHING_ANSWERS.rstrip("."))
 
 
-def _given(citation: Citation) -> Given:
-    at = citation.meta.observed_at
-    return Given(citation.snippet[:_GIVEN_CHARS], at.text[:10] if at else None)
+def _given(citations: Sequence[Citation]) -> list[Given]:
+    """The passages for a writer: of each the begin, and the first of them, where they are many."""
+    given: list[Given] = []
+    room = _GIVEN_CHARS_IN_ALL
+    for citation in citations:
+        text = citation.snippet[:_GIVEN_CHARS]
+        room -= len(text)
+        if room < 0:
+            break
+        at = citation.meta.observed_at
+        given.append(Given(text, written(at.date(), has_weekday=True) if at else None))
+    return given
 
 
 # --- what was read besides ---

@@ -25,7 +25,7 @@ _MIN_QUOTE = 20
 """Letters and digits of a snippet that does not stand in an answer by chance; a shorter one must be in quotes there."""
 _OPENING = ("“", '"', "«", "„")
 _CLOSING = ("”", '"', "»", "“")
-_QUOTED = re.compile(r"\s*[-*+•]?\s*[“«„\"](.+)[”»“\"](?:\s*\([^()]{1,200}\))?\s*")
+_QUOTED = re.compile(r"(?:[-*+•]\s+)?[“«„\"](.+)[”»“\"](?:\s*\([^()]{1,200}\))?")
 _AFTER = re.compile(rf"[{''.join(_CLOSING)}]?(?:\s*\([^()\n]{{1,200}}\))?(?:\s*{_MARK})*")
 """What belongs to a quote after it: its end, who said it and when, its marks."""
 _MOST_CITED = 3
@@ -33,6 +33,8 @@ _MOST_CITED = 3
 _NEAR_BEST = 0.9
 """The part of the best passage's share that a further one needs there."""
 _MAX_RANGE = 50
+_MOST_LOOKED_AT = 40
+"""Characters before the end of a sentence that say whether it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def apart(answer: str) -> tuple[str, str | None]:
 
 def quotes_in(answer: str) -> list[str]:
     """What an answer gives in quotation marks as a bullet or a line of its own, without line breaks."""
-    return [collapsed(found[1]) for line in answer.splitlines() if (found := _QUOTED.fullmatch(line))]
+    return [collapsed(found[1]) for line in answer.splitlines() if (found := _QUOTED.fullmatch(line.strip()))]
 
 
 def by_quotes(answer: str, snippets: Sequence[str]) -> tuple[Sentence, ...]:
@@ -129,21 +131,27 @@ class _Quote:
     """Where what belongs to it ends."""
 
 
-def _quotes(answer: str, snippets: Sequence[str]) -> list[_Quote]:
-    """Where a snippet stands in an answer, white space aside, without what lies within a longer one; in order."""
-    found: list[_Quote] = []
-    for said in sorted(filter(None, snippets), key=len, reverse=True):
-        pattern = r"\s+".join(map(re.escape, said.split()))
-        is_short = sum(map(str.isalnum, said)) < _MIN_QUOTE
-        for place in re.finditer(pattern, answer):
-            is_opened = answer[: place.start()].endswith(_OPENING)
-            if is_short and not (is_opened and answer.startswith(_CLOSING, place.end())):
-                continue
-            after = _AFTER.match(answer, place.end())
-            quote = _Quote(said, place.start() - is_opened, place.end(), after.end() if after else place.end())
-            if all(quote.stop <= other.start or quote.start >= other.stop for other in found):
-                found.append(quote)
-    return sorted(found, key=lambda quote: quote.start)
+def _quotes(answer: str, snippets: Sequence[str]) -> Iterator[_Quote]:
+    """Where a snippet stands in an answer, white space aside, in order; of those at one place, the longest."""
+    longest_first = sorted(filter(None, snippets), key=len, reverse=True)
+    if not longest_first:
+        return
+    at = 0
+    for place in re.finditer("|".join(map(_pattern, longest_first)), answer):
+        after = _AFTER.match(answer, place.end())
+        stop = after.end() if after else place.end()
+        is_opened = place.start() > 0 and answer[place.start() - 1] in _OPENING
+        start = place.start() - is_opened
+        if start >= at:
+            yield _Quote(collapsed(place[0]), start, place.end(), stop)
+            at = stop
+
+
+def _pattern(snippet: str) -> str:
+    words = r"\s+".join(map(re.escape, snippet.split()))
+    if sum(map(str.isalnum, snippet)) >= _MIN_QUOTE:
+        return words
+    return rf"(?<=[{''.join(_OPENING)}]){words}(?=[{''.join(_CLOSING)}])"
 
 
 def _marked(line: str, count: int) -> Iterator[_Piece]:
@@ -162,11 +170,11 @@ def _marked(line: str, count: int) -> Iterator[_Piece]:
 def _split(line: str) -> Iterator[str]:
     start = 0
     for end in _END.finditer(line):
-        rest = line[end.end() :].lstrip()
+        lately = line[max(start, end.start() - _MOST_LOOKED_AT) : end.start()]
         # A mark ends a sentence, however the next one begins.
-        is_marked = _MARKS.search(end[0]) is not None or _AT_END.search(line, start, end.start()) is not None
-        is_inside = rest[:1].islower() or _SHORT.search(line[start : end.start() + 1]) is not None
-        if is_marked or not is_inside:
+        is_marked = _MARKS.search(end[0]) is not None or _AT_END.search(lately) is not None
+        following = line[end.end() : end.end() + 2].lstrip()
+        if is_marked or not (following[:1].islower() or _SHORT.search(f"{lately}.")):
             yield line[start : end.end()]
             start = end.end()
     if line[start:].strip():

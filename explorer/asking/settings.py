@@ -1,33 +1,29 @@
 """Whether an endpoint writes answers, and which: a readable file of the user's, and the key, which is never in it.
 
 <config folder>/tinymemory-explorer/answers.json
-{"version": 1, "is_on": true, "endpoint": "http://localhost:11434/v1", "model": "…", "key_from": "none", …}
+{"version": 1, "answers": [{"is_on": true, "endpoint": "http://localhost:11434/v1", "model": "…", …}]}
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from pathlib import Path
+from typing import Any
 
-import platformdirs
 from pydantic import ValidationError, model_validator
 
 from explorer.asking.endpoint import EndpointWriter
-from explorer.contract import ConfigError, InvalidRequest, is_blank
+from explorer.contract import ConfigError, InvalidRequest, TinyMemoryError, is_blank
 from explorer.contract.model import Flag, Model, Text, reason, trimmed
 from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
-from explorer.engines.entry_file import APP_NAME
-from explorer.engines.files import replace_file
+from explorer.engines.entry_file import APP_NAME, EntryFile
 from explorer.engines.json_endpoint import place_of
-from explorer.engines.os_errors import why
 
 log = logging.getLogger(__name__)
 
-FILE_NAME = "answers.json"
+_NAME = "answers"
+FILE_NAME = f"{_NAME}.json"
 KEYRING_SERVICE = f"{APP_NAME} answers"
-VERSION = 1
 
 
 class WriterSettings(Model):
@@ -51,34 +47,24 @@ class WriterSettings(Model):
 
 
 class WriterStore:
-    """The user's settings of answers. All calls touch the disk, and may wait for the keyring: use a thread."""
+    """The user's settings of answers, one entry. All calls touch the disk and may wait for a keyring: use a thread."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        if path is None:
-            path = platformdirs.user_config_path(APP_NAME, appauthor=False) / FILE_NAME
-        self.path = Path(os.path.realpath(path))
+        self._file = EntryFile(path, name=_NAME, what="settings of answers")
+        self.path = self._file.path
+        self.notices = self._file.notices
         self._keys = KeyStore(KEYRING_SERVICE)
 
     def load(self) -> WriterSettings:
-        """What is saved; off where nothing is, or where it cannot be read as settings of this version."""
+        """What is saved; off where nothing is, and where it cannot be read or does not fit, which is logged."""
         try:
-            value = json.loads(self.path.read_bytes().decode("utf-8-sig"))
-        except FileNotFoundError:
-            return WriterSettings()
-        except OSError as error:
-            log.warning("the settings of answers at %s cannot be read (%s): off", self.path, why(error))
-            return WriterSettings()
-        except (ValueError, RecursionError):
-            log.warning("the settings of answers at %s are not JSON: off", self.path)
-            return WriterSettings()
-        try:
-            if not isinstance(value, dict) or value.get("version") != VERSION:
-                raise ConfigError(f"they are not of version {VERSION}")
-            return WriterSettings.model_validate(value)
-        except (ConfigError, ValidationError) as error:
-            said = reason(error) if isinstance(error, ValidationError) else error.text
-            log.warning("the settings of answers at %s do not fit (%s): off", self.path, said)
-            return WriterSettings()
+            entries = self._file.load()
+            return WriterSettings.model_validate(entries[0]) if entries else WriterSettings()
+        except TinyMemoryError as error:
+            log.warning("%s: no endpoint writes answers", error.text)
+        except ValidationError as error:
+            log.warning("the settings of answers at %s do not fit (%s): no endpoint writes", self.path, reason(error))
+        return WriterSettings()
 
     def save(self, settings: WriterSettings, key: StaticCredential | None = None) -> None:
         """Keep the settings; with a key, that too, in the keyring, in place of an earlier one of this address.
@@ -94,12 +80,12 @@ class WriterStore:
             EndpointWriter(settings.endpoint, settings.model, StaticCredential("key") if needs_key else None)
         if key is not None:
             self._keys.set(_key_name(settings), key)
-        data = {"version": VERSION, **settings.model_dump(mode="json")}
-        try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(self.path, (json.dumps(data, indent=2) + "\n").encode())
-        except OSError as error:
-            raise ConfigError(f"cannot write the settings of answers to {self.path}: {why(error)}") from error
+
+        def change(entries: list[Any]) -> bool:
+            entries[:] = [settings.model_dump(mode="json")]
+            return True
+
+        self._file.change(change)
 
     def has_key(self, settings: WriterSettings) -> bool:
         """Whether the keyring holds a key for this address. Raises ConfigError where it fails."""

@@ -7,11 +7,13 @@ import re
 from explorer.asking.answered import Answered, Mark, Sentence
 from explorer.contract import NOTHING_ANSWERS, Citation
 from explorer.contract.model import collapsed
+from explorer.i18n import mark, tr
 
 _NOTES = {
-    Mark.UNCITED: "no citation",
-    Mark.OUT_OF_RANGE: "cites a passage that is not there",
-    Mark.WEAK: "its passages hold {share} of its words",
+    # Translators: why a sentence of an answer is not to be trusted as it stands; in parentheses behind it
+    Mark.UNCITED: mark("no citation"),
+    Mark.OUT_OF_RANGE: mark("cites a passage that is not there"),
+    Mark.WEAK: mark("its passages hold {share} of its words"),
 }
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
@@ -19,8 +21,11 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 def as_text(answered: Answered) -> str:
     """Plain text: the question, the answer with `[1]` marks, then the sources that these name."""
     sources = sources_text(answered)
-    parts = [answered.question.strip(), answer_text(answered), f"Sources\n{sources}" if sources else ""]
-    return "\n\n".join(filter(None, parts))
+    parts = [answered.question.strip(), answer_text(answered)]
+    if sources:
+        heading = tr("Sources")
+        parts.append(f"{heading}\n{sources}")
+    return "\n\n".join(parts)
 
 
 def answer_text(answered: Answered) -> str:
@@ -45,13 +50,13 @@ def as_markdown(answered: Answered) -> str:
             f"- \\[{number}\\] {_escaped(_source(citation))}\n  > {_escaped(collapsed(citation.snippet))}"
             for number, citation in _sources(answered)
         )
-        parts.append("### Sources\n\n" + "\n".join(sources))
+        parts.append("### " + tr("Sources") + "\n\n" + "\n".join(sources))
     return "\n\n".join(parts)
 
 
 def note_of(sentence: Sentence) -> str | None:
     """Why a sentence is marked, as a sentence part; None where it is not."""
-    return None if sentence.mark is None else _NOTES[sentence.mark].format(share=f"{sentence.support:.0%}")
+    return None if sentence.mark is None else tr(_NOTES[sentence.mark], share=f"{sentence.support:.0%}")
 
 
 def _sentence(sentence: Sentence) -> str:

@@ -13,7 +13,7 @@ class Given:
 
     text: str
     when: str | None = None
-    """The day it was observed, such as 2026-10-04."""
+    """The day it was observed, such as `Sunday, 4 October 2026`: "last Friday" is counted from there."""
 
     @property
     def whole(self) -> str:

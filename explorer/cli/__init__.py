@@ -1,4 +1,4 @@
-"""The command line: `tinymemory import | export | facets | list | get | namespaces`."""
+"""The command line: `tinymemory COMMAND`, of which `program.COMMANDS` has all."""
 
 from __future__ import annotations
 

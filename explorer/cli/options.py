@@ -39,8 +39,16 @@ from explorer.engines import (
     find_credential,
 )
 from explorer.engines.config import DEFAULT_ENGINE
+from explorer.engines.place import has_no_file
 
 DB_VARIABLE = "TINYMEMORY_DB"
+
+REACHES: dict[str, Callable[[Namespace], Reach]] = {
+    "exact": Reach.exact,
+    "inherit": Reach.of,
+    "subtree": Reach.subtree,
+}
+"""How far from a node, by what the flags call it."""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TURNS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
@@ -108,7 +116,7 @@ def node_flags(add: Callable[..., Any]) -> None:
     add("--node", metavar="NS", type=node, help="at this node, such as team:acme/agent:writer (default: the root)")
     add(
         "--reach",
-        choices=["exact", "inherit", "subtree"],
+        choices=list(REACHES),
         help="how far from the node: itself; itself and all above, as an agent there reads; or itself and all below "
         "except service: sandboxes (default: subtree)",
     )
@@ -137,6 +145,7 @@ def _time(text: str) -> Timestamp:
 
 
 def node(text: str) -> Namespace:
+    """A flag's value as a node."""
     if not text.strip():  # a script's variable that was never set, perhaps
         raise argparse.ArgumentTypeError("a node must not be blank; the root is written root")
     try:
@@ -164,8 +173,7 @@ def reach_of(args: argparse.Namespace) -> Reach | None:
     """The reach that the flags name; None where they name none."""
     if args.node is None and args.reach is None:
         return None
-    made = {"exact": Reach.exact, "inherit": Reach.of, "subtree": Reach.subtree}[args.reach or "subtree"]
-    return made(args.node or Namespace.ROOT)
+    return REACHES[args.reach or "subtree"](args.node or Namespace.ROOT)
 
 
 def filter_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> MetaFilter:
@@ -210,6 +218,8 @@ def memory_of(args: argparse.Namespace, console: Console) -> tuple[str, EngineSe
     if connection is None:
         names = ", ".join(known.name for known in connections) or "none"
         raise ConfigError(f"there is no saved connection named {args.connection}; saved are: {names}")
+    if connection.last_opened is not None and has_no_file(connection.settings):  # an empty one would look all forgotten
+        raise ConfigError(f"{connection.settings.path} is not there any more; it was moved, renamed or removed")
     found = find_credential(connection, KeyStore())
     credential = found.credential
     if found.ask_because is not None:

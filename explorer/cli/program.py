@@ -10,7 +10,21 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import ask, check, context, erase, export, facets, forget, get, import_, list_, namespaces
+from explorer.cli import (
+    ask,
+    check,
+    context,
+    erase,
+    export,
+    facets,
+    forget,
+    get,
+    import_,
+    list_,
+    mcp,
+    namespaces,
+    tools,
+)
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError
@@ -22,11 +36,12 @@ TRACEBACK_VARIABLE = "TINYMEMORY_TRACEBACK"
 PIPE_CLOSED = 141  # as a shell shows a program that SIGPIPE ended
 
 DESCRIPTION = (
-    "Import, export, read, ask, forget, erase and check what AI agents remember. The window is tinymemory-explorer."
+    "Import, export, read, ask, forget, erase and check what AI agents remember, and serve it to them. "
+    "The window is tinymemory-explorer."
 )
 EPILOG = """\
 Flags of the memory may stand before the command or after it. The first reading of a file never makes one: only import
-does. `tinymemory COMMAND --help` says what a command prints and which exit status it ends with."""
+and mcp do. `tinymemory COMMAND --help` says what a command prints and which exit status it ends with."""
 
 
 class Command(Protocol):
@@ -57,6 +72,8 @@ COMMANDS: dict[str, Command] = {
     "forget": forget,
     "erase": erase,
     "check": check,
+    "mcp": mcp,
+    "tools": tools,
 }
 
 

@@ -22,6 +22,7 @@ from explorer.removal.plan import Action, Plan, Target, make_plan
 from explorer.removal.preview import Preview
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
+from explorer.removal.way_back import Lost
 from explorer.text import NARROW, NO_BREAK, word
 from explorer.transfer import FileError
 
@@ -127,6 +128,8 @@ async def _run(
         told["way_back"] = await _export(removal, Path(args.export), console)
     try:
         last = await _carry_out(removal, answers, console)
+    except Lost as error:
+        return _refused(error.text, told, console)
     except FileError:  # the receipt's
         raise
     except TinyMemoryError as error:  # raised only where nothing was removed
@@ -285,16 +288,7 @@ def _named(counts: Counter[Any], name: Any) -> list[tuple[str, int]]:
 
 
 def _outcome_lines(action: Action, outcome: Outcome) -> Iterable[str]:
-    done = "erased" if action is Action.ERASE else "forgotten"
-    yield f"{outcome.removed:,} of {plural(outcome.planned, 'item')} {done}"
-    for n, what in (
-        (outcome.already_gone, "gone already"),
-        (len(outcome.failed), "failed"),
-        (len(outcome.not_tried), "not tried"),
-        (len(outcome.unanswered), "asked for, without an answer"),
-    ):
-        if n:
-            yield f"  {n:,} {what}"
+    yield _plain(words.outcome_title(outcome, action))
     if outcome.stopped:
         yield f"  stopped: {outcome.stopped}"
     if outcome.gone_besides:

@@ -20,6 +20,10 @@ _LETTER = re.compile(r"[^\W\u2e80-\ua4ff\uac00-\ud7ff\uf900-\ufaff]")
 """One of a word that white space ends; Chinese and Japanese ones stand beside one another."""
 _MARK = re.compile(rf"{_SPACE}*(?:\[\d+\])+")
 """A citation's number after what it belongs to."""
+_BULLET = "- “"
+"""How a line of the embedded engine's answers begins, which is one quote."""
+_REMARK = re.compile(r"”(?: \([^()\n]*\))?(?=\n|$)")
+"""How such a line ends: perhaps with who said it, and when."""
 _LEAD = re.compile(rf"[^\n]*:{_SPACE}*[“\"]?")
 """What comes before the first piece: `From 3 stored items: `."""
 _TAIL = re.compile(rf"[”\"]?{_SPACE}*\([^()]*\)")
@@ -41,7 +45,7 @@ class Piece:
 
 def pieces_of(body: str, citations: Sequence[Citation]) -> tuple[Piece, ...] | None:
     """The pieces of an answer, in order; None where some of it cannot be told."""
-    snippets = [(cited.id, collapsed(cited.snippet)) for cited in citations]
+    snippets = [(cited.id, collapsed(said)) for cited in citations for said in (cited.snippet, *cited.further)]
     spans = _whole_snippets(body, {snippet for _, snippet in snippets if snippet})
     at = 0
     for start, stop in [*spans, (len(body), len(body))]:
@@ -54,7 +58,7 @@ def pieces_of(body: str, citations: Sequence[Citation]) -> tuple[Piece, ...] | N
         ids = frozenset(id for id, snippet in snippets if snippet == words)
         ids = ids or frozenset(id for id, snippet in snippets if any(True for _ in _places(words, snippet)))
         if ids:
-            mark = _MARK.match(body, stop)
+            mark = (_REMARK if body[:start].endswith(_BULLET) else _MARK).match(body, stop)
             found.append(Piece(start, mark.end() if mark else stop, ids))
     return tuple(found) if found and _is_all(body, found) else None
 

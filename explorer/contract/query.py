@@ -124,6 +124,8 @@ class Citation(Model):
     score: F32 | None = None
     place: Passage | None = Field(default=None, exclude=True)
     """Where in the item the snippet stands; this program's own, so not on the wire."""
+    further: list[Text] = Field(default_factory=list, exclude=True)
+    """What else of the item the answer quotes, word for word; this program's own, so not on the wire."""
 
 
 class RecallAnswer(Model):

@@ -48,6 +48,9 @@ class EngineSettings(Model):
     read_only: Flag | None = None
     """Whether nothing may be written, not even a missing file; `build_engine` sees to it for any engine. This program's
     own."""
+    account: Text | None = None
+    """What the memory of an endpoint is told from others there by: the name that its connection had first; unset while
+    it has that name. This program's own."""
     profile: Text | None = None
     """Named weights of ranked reads; unset is the engine's own. The engine checks it. This program's own."""
     embedding_endpoint: Text | None = Field(default=None, repr=False)  # as `endpoint`

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -110,7 +111,10 @@ class ConnectionStore:
         def change(entries: list[Any]) -> bool:
             if _places(entries, connection.name):
                 raise Conflict(f"there is a connection named {connection.name} already; choose another name")
-            entries.append(_written(connection, {}))
+            entry = _written(connection, {})
+            if any(_account(other) == connection.name for other in entries):  # what was renamed keeps it
+                entry["settings"]["account"] = f"{connection.name} {uuid.uuid4()}"
+            entries.append(entry)
             return True
 
         self._change(connection, change)
@@ -180,6 +184,11 @@ def _places(entries: list[Any], name: str) -> list[int]:
     return [place for place, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == name]
 
 
+def _account(entry: Any) -> Any:
+    settings = entry.get("settings") if isinstance(entry, dict) else None
+    return settings.get("account") if isinstance(settings, dict) else None
+
+
 def _written(connection: SavedConnection, old: dict[str, Any]) -> dict[str, Any]:
     """The entry as it goes to the file: all that this version knows is new, and what it does not know stays."""
     new = connection.model_dump(mode="json")
@@ -188,6 +197,9 @@ def _written(connection: SavedConnection, old: dict[str, Any]) -> dict[str, Any]
     if isinstance(old_settings, dict) and old.get("engine") == connection.engine:
         kept = {key: value for key, value in old_settings.items() if key not in EngineSettings.model_fields}
         new["settings"] = {**new["settings"], **kept}
+        if connection.settings.path is None and "name" in old and connection.settings.account is None:
+            before = old_settings.get("account") or (old["name"] if old["name"] != connection.name else None)
+            new["settings"]["account"] = before if isinstance(before, str) else None
     return {**new, **unknown}
 
 

@@ -10,6 +10,7 @@ from explorer.contract import MemoryEngine
 from explorer.engines.config import EngineSettings
 
 _places: WeakKeyDictionary[MemoryEngine, str] = WeakKeyDictionary()
+_accounts: WeakKeyDictionary[MemoryEngine, str] = WeakKeyDictionary()
 
 
 def keep_place(engine: MemoryEngine, settings: EngineSettings, default_endpoint: str | None) -> None:
@@ -17,12 +18,21 @@ def keep_place(engine: MemoryEngine, settings: EngineSettings, default_endpoint:
     place = settings.path or settings.endpoint_or(default_endpoint)
     if place is not None:
         _places[engine] = os.path.abspath(place) if settings.path else _plain(place)
+    if settings.account is not None and not settings.path:
+        keep_account(engine, settings.account)
+
+
+def keep_account(engine: MemoryEngine, name: str) -> None:
+    """Remember the first name of the connection that an engine was opened by, unless that is known."""
+    _accounts.setdefault(engine, name)
 
 
 def pass_place(engine: MemoryEngine, view: MemoryEngine) -> None:
     """Let a view of an engine be where that is."""
     if engine in _places:
         _places[view] = _places[engine]
+    if engine in _accounts:
+        _accounts[view] = _accounts[engine]
 
 
 def place_of(engine: MemoryEngine) -> str:
@@ -31,6 +41,16 @@ def place_of(engine: MemoryEngine) -> str:
     if not isinstance(place, str):
         return ""
     return place if is_endpoint(place) else os.path.normcase(os.path.realpath(place))
+
+
+def account_of(engine: MemoryEngine) -> str:
+    """The first name of the connection that an engine was opened by; "" where it has that name still."""
+    return _accounts.get(engine, "")
+
+
+def has_no_file(settings: EngineSettings) -> bool:
+    """Whether a file or folder is named that is not there: an engine may make an empty one. Touches the disk."""
+    return settings.path is not None and not os.path.exists(settings.path)
 
 
 def is_endpoint(place: str) -> bool:

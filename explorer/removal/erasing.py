@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable
@@ -12,13 +13,12 @@ from explorer.contract import (
     MemoryEngine,
     TinyMemoryError,
     Unauthorized,
-    Unavailable,
     Unsupported,
 )
 from explorer.i18n import tr
-from explorer.removal.forgetting import stopped_by_hand, unexpected
+from explorer.removal.forgetting import unexpected
 from explorer.removal.outcome import Outcome, Phase, Step
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.preview import Preview, moved
 from explorer.removal.receipts import ReceiptWriter
 from explorer.transfer import FileError
@@ -53,40 +53,35 @@ class Erasing:
 
     async def run(self) -> AsyncGenerator[Step, None]:
         """Tell before it is asked, and while nothing happens. Raises what the receipt raises, and no engine's error."""
-        outcome, patience = self._outcome, self._patience
+        outcome = self._outcome
         outcome.not_tried = list(self._preview.ids)
-        while outcome.stopped is None and (outcome.not_tried or outcome.unanswered):
-            yield self._step()
-            asked_at = patience.clock()
-            try:
-                # Right before each call: what comes between the two is erased, and nobody confirmed it.
-                async with contextlib.aclosing(self._recount()) as counting:
-                    async for found in counting:
-                        now = found
-                        if self._control.is_stopped:
-                            break
-                        yield self._step()
+        yield self._step()
+        try:
+            async with contextlib.aclosing(self._patience.ask(self._count_and_ask)) as waiting:
+                async for why in waiting:
+                    yield self._step(why)
+        except FileError:  # the receipt's
+            raise
+        except Halted as halted:
+            outcome.stopped = str(halted)
+        except TinyMemoryError as error:
+            self.error = error
+            outcome.stopped = error.text
+        except Exception as error:
+            log.exception("erasing failed")
+            outcome.stopped = unexpected(error)
+
+    async def _count_and_ask(self) -> None:
+        """Count right before each call: what comes between the two is erased, and nobody confirmed it."""
+        async with contextlib.aclosing(self._recount()) as counting:
+            async for found in counting:
+                now = found
                 if self._control.is_stopped:
-                    outcome.stopped = stopped_by_hand()
-                elif self._may_ask(now):
-                    asked_at = patience.clock()
-                    await self._ask()
-            except Unavailable as error:
-                delay = patience.delay_s(error, asked_at)
-                if delay is None:
-                    self._end(error)
-                    return
-                self._writer.note("waited", seconds=delay, why=error.text)
-                async with contextlib.aclosing(patience.wait(delay)) as waiting:
-                    async for _ in waiting:
-                        yield self._step(error.text)
-            except FileError:  # the receipt's
-                raise
-            except TinyMemoryError as error:
-                self._end(error)
-            except Exception as error:
-                log.exception("erasing failed")
-                outcome.stopped = unexpected(error)
+                    raise Halted
+                await asyncio.sleep(0)  # an engine that never waits would keep others waiting
+        if self._may_ask(now):
+            self._patience.asks_now()
+            await self._ask()
 
     def _may_ask(self, now: Preview) -> bool:
         """Look what went already, and whether something came that nobody confirmed."""
@@ -119,10 +114,6 @@ class Erasing:
         outcome.erased_scopes = report.erased_scopes
         outcome.receipts = list(report.receipts)
         self._writer.note("erased", scopes=report.erased_scopes, receipts=report.receipts)
-
-    def _end(self, error: TinyMemoryError) -> None:
-        self.error = error
-        self._outcome.stopped = error.text
 
     def _step(self, waiting: str | None = None) -> Step:
         return Step(Phase.REMOVING, self._outcome.settled, self._outcome.planned, waiting, self._outcome)

@@ -19,8 +19,9 @@ from explorer.contract import (
 )
 from explorer.i18n import tr
 from explorer.removal.outcome import Outcome, Phase, Step
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Halted, Patience
 from explorer.removal.receipts import ReceiptWriter
+from explorer.transfer import FileError
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,6 @@ class Forgetting:
         ids: Sequence[ItemId],
         outcome: Outcome,
         writer: ReceiptWriter,
-        control: Control,
         patience: Patience,
     ) -> None:
         self.error: TinyMemoryError | None = None
@@ -56,7 +56,6 @@ class Forgetting:
         self._failed_in_a_row = 0
         self._outcome = outcome
         self._writer = writer
-        self._control = control
         self._patience = patience
 
     async def run(self) -> AsyncGenerator[Step, None]:
@@ -68,13 +67,12 @@ class Forgetting:
         try:
             yield self._step()
             while outcome.stopped is None and (self._again or self._next < len(self._ids)):
-                if self._control.is_paused:
-                    self._writer.note("paused")
-                    yield self._step(tr("paused"))
-                    await self._control.resumed()
-                    self._writer.note("resumed")
-                if self._control.is_stopped:
-                    outcome.stopped = stopped_by_hand()
+                try:
+                    async with contextlib.aclosing(self._patience.go_on()) as holding:
+                        async for why in holding:
+                            yield self._step(why)
+                except Halted as halted:
+                    outcome.stopped = str(halted)
                     return
                 async with contextlib.aclosing(self._ask(self._take())) as steps:
                     async for step in steps:
@@ -84,29 +82,31 @@ class Forgetting:
             outcome.not_tried += self._ids[self._next :]
 
     async def _ask(self, batch: list[ItemId]) -> AsyncGenerator[Step, None]:
-        outcome, patience = self._outcome, self._patience
+        outcome, clock = self._outcome, self._patience.clock
         try:
             self._writer.note("asked", ids=batch)
         except BaseException:
             self._again.append(batch)
             raise
         outcome.unanswered = batch
-        asked_at = patience.clock()
-        try:
+        forgotten, took_s = 0, 0.0
+
+        async def forget() -> None:
+            nonlocal forgotten, took_s
+            asked_at = clock()
             report = await self._engine.forget(ForgetTarget(ids=batch))
+            forgotten, took_s = min(report.forgotten, len(batch)), clock() - asked_at
+
+        try:
+            async with contextlib.aclosing(self._patience.ask(forget)) as waiting:
+                async for why in waiting:
+                    yield self._step(why)
+        except FileError:  # the receipt's
+            raise
+        except Halted as halted:
+            outcome.stopped = str(halted)
         except Unavailable as error:
-            delay = patience.delay_s(error, asked_at)
-            if delay is None:
-                self._end(error)  # unanswered: it may have been done all the same
-                return
-            self._writer.note("waited", seconds=delay, why=error.text)
-            async with contextlib.aclosing(patience.wait(delay)) as waiting:
-                async for _ in waiting:
-                    yield self._step(error.text)
-            if self._control.is_stopped:
-                outcome.stopped = stopped_by_hand()
-            else:
-                self._put_back(batch)
+            self._end(error)  # unanswered: it may have been done all the same
         except (Unauthorized, ConfigError, Unsupported) as error:  # what holds for each of them
             self._put_back(batch)
             self._end(error)
@@ -119,14 +119,13 @@ class Forgetting:
             outcome.stopped = unexpected(error)
         else:
             outcome.unanswered = []
-            self._answered(batch, min(report.forgotten, len(batch)), patience.clock() - asked_at)
+            self._answered(batch, forgotten, took_s)
             yield self._step()
 
     def _answered(self, batch: list[ItemId], forgotten: int, took_s: float) -> None:
         self._outcome.removed += forgotten
         self._outcome.already_gone += len(batch) - forgotten
         self._failed_in_a_row = 0
-        self._patience.progressed()
         if took_s > _SLOW_S:
             # Not below the first size: a call costs something however little it is asked.
             self._size = min(self._size, max(self._size // 2, FIRST_BATCH))
@@ -135,7 +134,6 @@ class Forgetting:
         self._writer.note("answered", forgotten=forgotten)
 
     def _refused(self, batch: list[ItemId], error: TinyMemoryError) -> None:
-        self._patience.progressed()
         if len(batch) > 1:
             half = len(batch) // 2
             self._again += [batch[half:], batch[:half]]
@@ -168,11 +166,6 @@ class Forgetting:
     def _step(self, waiting: str | None = None) -> Step:
         outcome = self._outcome
         return Step(Phase.REMOVING, outcome.settled, outcome.planned, waiting, outcome)
-
-
-def stopped_by_hand() -> str:
-    """Why it ended, where a person wanted it to."""
-    return tr("it was stopped here")
 
 
 def unexpected(error: Exception) -> str:

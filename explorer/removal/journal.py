@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import platformdirs
 
@@ -23,15 +23,12 @@ from explorer import __version__
 from explorer.contract import ItemId, MemoryEngine
 from explorer.engines.entry_file import APP_NAME
 from explorer.engines.os_errors import why
-from explorer.engines.place import is_endpoint, place_of
+from explorer.engines.place import account_of, is_endpoint, place_of
 from explorer.i18n import tr
 from explorer.removal.page import write_page
 from explorer.removal.plan import Target
 from explorer.removal.receipts import FORMAT, SUFFIX, Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
-
-if TYPE_CHECKING:
-    from explorer.removal.removing import Removal
 
 log = logging.getLogger(__name__)
 
@@ -55,19 +52,23 @@ class Done(Protocol):
     def connection(self) -> str: ...
     @property
     def place(self) -> str: ...
+    @property
+    def account(self) -> str: ...
 
 
 def is_done_in(done: Done, engine: MemoryEngine, connection: str) -> bool:
     """Whether it was done in the memory of `engine`, which is open by the name `connection`.
 
     A file is known by where it is, whatever it is called. At one endpoint there may be the memories of many accounts,
-    whose keys are nowhere written: there, as where the place is not known, the name has to be the same too.
+    whose keys are nowhere written: there, as where the place is not known, the name that the connection had first has
+    to be the same too.
     """
     if done.engine_id != engine.descriptor().id:
         return False
-    if done.place and (place := place_of(engine)):
-        return done.place == place and (not is_endpoint(place) or done.connection == connection)
-    return done.connection == connection
+    place = place_of(engine)
+    if done.place and place and (done.place != place or not is_endpoint(place)):
+        return done.place == place
+    return (done.account or done.connection) == (account_of(engine) or connection)
 
 
 class Journal:
@@ -77,41 +78,14 @@ class Journal:
         self.folder = default_folder() if folder is None else folder
         self._read: dict[Path, tuple[tuple[int, int], Entry]] = {}  # finished ones, which change no more
 
-    def begin(self, removal: Removal, action: str) -> ReceiptWriter:
-        """Begin the receipt of a removal whose preview is whole, with all that is planned, kept on the disk.
-
-        Raises FileError where it cannot be written, with nothing left of it: then nothing may be removed.
-        """
-        preview, plan, kept = removal.preview, removal.plan, removal.way_back
-        if preview is None:
-            raise ValueError("a receipt of what was never counted")
-        facts: dict[str, Any] = {
-            "target": plan.target,
-            "kinds": preview.kinds,
-            "nodes": preview.nodes,
-            "sources": preview.sources,
-            "gone": len(preview.gone),
-            "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_NODES]],
-            "takes_sandboxes": plan.takes_sandboxes,
-            "knows_sandboxes": plan.knows_sandboxes,
-            "stored_before": preview.stored,
-            "stored_is_least": preview.stored_is_least,
-            "counted_at": preview.counted_at,
-            "keeps_texts": removal.keeps_texts,
-        }
-        if kept is not None:
-            facts["way_back"] = {
-                "path": kept.path,
-                "items": kept.items,
-                "size_bytes": kept.size_bytes,
-                "incomplete": len(kept.incomplete),
-            }
-        return self.start(action, removal.engine, removal.connection, preview.ids, **facts)
-
     def start(
         self, action: str, engine: MemoryEngine, connection: str, ids: Iterable[ItemId] = (), /, **facts: Any
     ) -> ReceiptWriter:
-        """Begin the receipt of anything else: a move, a copy, a restore; `ids` is what is planned. Raises FileError."""
+        """Begin the receipt of a removal, a move, a copy or a restore, with all that is planned, kept on the disk.
+
+        `ids` are what is planned. Raises FileError where it cannot be written, with nothing left of it: then nothing
+        may be done.
+        """
         planned = list(ids)
         about = engine.descriptor()
         if isinstance(target := facts.get("target"), Target):  # its ids have lines of their own
@@ -138,6 +112,7 @@ class Journal:
                     "consolidation": about.consolidation,
                     "is_file": about.needs_path,
                     "place": place_of(engine),
+                    "account": account_of(engine),
                 },
                 planned=len(planned),
                 **facts,

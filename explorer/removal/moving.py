@@ -44,12 +44,13 @@ from explorer.contract import (
 )
 from explorer.i18n import tr, tr_n
 from explorer.removal.ending import begun, on_a_thread, why_left
-from explorer.removal.forgetting import HOPELESS, stopped_by_hand
+from explorer.removal.forgetting import HOPELESS
 from explorer.removal.journal import Journal
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.plan import Plan, Target
 from explorer.removal.preview import PAGE, Preview, named
 from explorer.removal.receipts import Receipt, ReceiptWriter, ids_left
+from explorer.removal.turns import Turns
 from explorer.text import number
 from explorer.transfer import FileError, by_sandbox, export_pages
 
@@ -204,7 +205,7 @@ class Move:
         self._sleep = sleep
         self._clock = clock
         self._control = Control()
-        self._patience = Patience(self._control, sleep, clock)
+        self._patience = Patience(self._control, sleep, clock, self._note)
         self._stopped: str | None = None  # why, a sentence part
         self._failed_in_a_row = 0
         self._outcome = MoveOutcome(0, way.is_copy)
@@ -296,7 +297,9 @@ class Move:
 
     async def _add(self, found: MovePreview, items: list[Exported]) -> None:
         new: dict[ItemId, tuple[ItemId, StoreItem]] = {}
+        turns = Turns()
         for each in items:
+            await turns.pass_on()
             node = each.item.meta.namespace
             if each.id in found.nodes:
                 continue
@@ -388,7 +391,7 @@ class Move:
         ids = list(preview.nodes)
         self._outcome = outcome = MoveOutcome(len(ids), self.way.is_copy, incomplete=list(preview.incomplete))
         self._control = Control()
-        self._patience = Patience(self._control, self._sleep, self._clock)
+        self._patience = Patience(self._control, self._sleep, self._clock, self._note)
         self._stopped = None
         self._failed_in_a_row = 0
         action = "copy" if self.way.is_copy else "move"
@@ -400,11 +403,13 @@ class Move:
             try:
                 yield MoveStep(0, len(ids))
                 for start in range(0, len(ids), MAX_STORE_MANY):
-                    await self._control.resumed()
-                    if self._control.is_stopped:
-                        self._stopped = stopped_by_hand()
-                    else:
+                    try:
+                        async with contextlib.aclosing(self._patience.go_on()) as holding:
+                            async for _ in holding:
+                                pass
                         await self._take(ids[start : start + MAX_STORE_MANY], preview)
+                    except Halted as halted:
+                        self._stopped = str(halted)
                     if self._stopped is not None:
                         break
                     yield MoveStep(min(start + MAX_STORE_MANY, len(ids)), len(ids))
@@ -421,14 +426,10 @@ class Move:
 
     def pause(self) -> None:
         """Begin no further batch until `resume`."""
-        if not self._control.is_paused:
-            self._control.pause()
-            self._note("paused")
+        self._control.pause()
 
     def resume(self) -> None:
-        if self._control.is_paused:
-            self._control.resume()
-            self._note("resumed")
+        self._control.resume()
 
     def stop(self) -> None:
         """Begin no further batch: what was begun is finished, the rest is told as not tried."""
@@ -686,28 +687,22 @@ class Move:
 
     async def _patiently(self, part: list[T], call: Callable[[list[T]], Awaitable[R]]) -> R:
         """Ask again while the engine is busy. Every call of a move may be made twice."""
-        patience = self._patience
-        while True:
-            asked_at = patience.clock()
-            try:
-                answer = await call(part)
-            except Unavailable as error:
-                delay_s = patience.delay_s(error, asked_at)
-                if delay_s is None:
-                    raise _Stopped(error.text) from error
-                self._note("waited", seconds=delay_s, why=error.text)
-                self.waiting = error.text
-                try:
-                    async with contextlib.aclosing(patience.wait(delay_s)) as waiting:
-                        async for _ in waiting:
-                            pass
-                finally:
-                    self.waiting = None
-                if self._control.is_stopped:
-                    raise _Stopped(stopped_by_hand()) from error
-            else:
-                patience.progressed()
-                return answer
+        answers: list[R] = []
+
+        async def ask() -> None:
+            answers.append(await call(part))
+
+        try:
+            async with contextlib.aclosing(self._patience.ask(ask)) as waiting:
+                async for why in waiting:
+                    self.waiting = why
+        except Unavailable as error:
+            raise _Stopped(error.text) from error
+        except Halted as halted:
+            raise _Stopped(str(halted)) from halted
+        finally:
+            self.waiting = None
+        return answers[0]
 
     def _keep(self, id: ItemId, reason: str) -> None:
         self._outcome.kept[id] = reason
@@ -724,6 +719,7 @@ class Interrupted:
     connection: str
     engine_id: str
     place: str
+    account: str
     to_connection: str
 
 
@@ -749,6 +745,7 @@ def read_interrupted(path: Path) -> Interrupted | None:
         receipt.connection,
         receipt.engine_id,
         receipt.place,
+        receipt.account,
         str(facts.get("to_connection") or ""),
     )
 

@@ -12,11 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from explorer.conditions import conditions
 from explorer.contract import FetchMode, ItemKind, MetaFilter, Reach
 from explorer.i18n import mark, mark_n, tr, tr_n
 from explorer.removal.outcome import Asked, gone_besides
 from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import not_covered
+from explorer.removal.words import done
 from explorer.removal.words import gone_besides as gone_besides_words
 from explorer.text import (
     and_more,
@@ -98,18 +100,11 @@ def action_word(action: str) -> str:
 
 def heading(receipt: Receipt) -> str:
     """`3 895 of 3 895 items erased`."""
-    total = receipt.planned
-    done = {"n": number(receipt.removed), "total": number(total)}
-    copied = {"n": number(receipt.copied), "total": number(total)}
     match receipt.action:
-        case "forget":
-            return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", total, **done)
-        case "erase":
-            return tr_n("{n} of {total} item erased", "{n} of {total} items erased", total, **done)
-        case "move":
-            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **done)
+        case "forget" | "erase" | "move":
+            return done(receipt.action, receipt.removed, receipt.planned)
         case "copy":
-            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **copied)
+            return done(receipt.action, receipt.copied, receipt.planned)
         case "restore":
             return tr_n("{n} item restored", "{n} items restored", receipt.new, n=number(receipt.new))
         case "":
@@ -240,7 +235,7 @@ def parts(receipt: Receipt, zone: tzinfo) -> list[Part]:
 
 def _about(receipt: Receipt, zone: tzinfo) -> Iterable[tuple[str, str]]:
     yield tr("Done"), action_word(receipt.action)
-    yield from _target(receipt)
+    yield from _target(receipt, zone)
     yield tr("Connection"), inline(receipt.connection)
     yield tr("Engine"), inline(receipt.engine_label or receipt.engine_id)
     if receipt.begun_at is not None:
@@ -258,7 +253,7 @@ def _moment(at: datetime, zone: tzinfo) -> str:
     return local if zone is UTC else f"{local} ({universal})"
 
 
-def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
+def _target(receipt: Receipt, zone: tzinfo) -> Iterable[tuple[str, str]]:
     if isinstance(name := receipt.facts.get("to_connection"), str):
         yield tr("To the memory"), inline(name, _LONG)
     if isinstance(to := receipt.facts.get("to"), str):
@@ -278,19 +273,17 @@ def _target(receipt: Receipt) -> Iterable[tuple[str, str]]:
     elif target.is_whole_tree:
         yield tr("What"), tr("the whole tree, sandboxes included")
     else:
-        yield from _filter(target.filter)
+        yield from _filter(target.filter, zone)
     if receipt.kinds:
         kinds = (named(word(kind), number(n)) for kind, n in receipt.kinds.items() if kind in list(ItemKind))
         yield tr("Kinds"), listed(kinds)
 
 
-def _filter(filter: MetaFilter) -> Iterable[tuple[str, str]]:
+def _filter(filter: MetaFilter, zone: tzinfo) -> Iterable[tuple[str, str]]:
     if filter.reach is not None:
         yield tr("Where"), _reach(filter.reach)
-    for name, value in filter.model_dump(mode="json", by_alias=True).items():
-        if name != "reach":
-            values = value if isinstance(value, list) else [value]
-            yield name, listed(inline(str(one), _LONG) for one in values)
+    for one in conditions(filter.model_copy(update={"reach": None}), zone):
+        yield one.words[:1].upper() + one.words[1:], inline(one.value, _LONG)
 
 
 def _reach(reach: Reach) -> str:

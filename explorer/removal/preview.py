@@ -24,6 +24,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.removal.plan import Plan, Target
+from explorer.removal.turns import Turns
 from explorer.transfer import sandbox_roots
 
 PAGE = 200
@@ -135,6 +136,8 @@ class Moved:
 
 def moved(before: Preview, now: Preview) -> Moved:
     """Compared by ids: a number may stay the same while the items behind it change."""
+    if now.ids.keys() == before.ids.keys():  # at once, where there are very many
+        return Moved((), ())
     return Moved(
         tuple(id for id in now.ids if id not in before.ids),
         tuple(id for id in before.ids if id not in now.ids),
@@ -147,10 +150,11 @@ async def count(engine: MemoryEngine, plan: Plan, zone: tzinfo = UTC) -> AsyncGe
     Raises EngineFailure for an engine that pages in a circle or without end: what cannot be counted to its end cannot
     be confirmed. Not a context manager: hold it with `contextlib.aclosing`.
     """
-    found = Preview(zone)
+    found, turns = Preview(zone), Turns()
     async for hits in _hits(engine, plan, found):
         for hit in hits:
             found.add(hit, plan)
+            await turns.pass_on()
         yield found
     found.stored, found.stored_is_least = await stored(engine)
     found.counted_at = datetime.now(UTC)

@@ -349,6 +349,8 @@ class Entry:
     way_back: KeptAt | None = None
     place: str = ""
     """Where the memory is: its file, or its endpoint; "" where that was not known."""
+    account: str = ""
+    """The name that its connection had first; "" where that was its name then."""
 
     @property
     def is_readable(self) -> bool:
@@ -399,6 +401,7 @@ class Entry:
             is_running=is_running and not is_end,
             way_back=_kept_at(begin),
             place=_text(_map(begin.get("engine")).get("place"), _MAX_PATH),
+            account=_text(_map(begin.get("engine")).get("account")),
         )
 
 
@@ -413,6 +416,8 @@ class Receipt:
     engine_label: str = ""
     place: str = ""
     """Where the memory is: its file, or its endpoint; "" where that was not known."""
+    account: str = ""
+    """The name that its connection had first; "" where that was its name then."""
     engine: dict[str, Any] = field(default_factory=dict)
     """`hosted`, `consolidation` and `is_file` of what the engine says of itself, each there or not."""
     version: str = ""
@@ -604,6 +609,7 @@ class _Reading:
         receipt.engine_id = _text(engine.get("id"))
         receipt.engine_label = _text(engine.get("label"))
         receipt.place = _text(engine.get("place"), _MAX_PATH)
+        receipt.account = _text(engine.get("account"))
         receipt.engine = engine
         receipt.version = _text(said.get("version"))
         receipt.facts = said

@@ -8,27 +8,31 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from explorer.contract import InvalidRequest, ItemId, MemoryEngine, TinyMemoryError, Unavailable
+from explorer.contract import GetRequest, Hit, InvalidRequest, ItemId, MemoryEngine, TinyMemoryError
+from explorer.engines.queries import drop_queries
 from explorer.i18n import tr
 from explorer.removal.checking import Checking, by_reach, still_there
 from explorer.removal.confirmation import Answers, Confirmation
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.erasing import Erasing
-from explorer.removal.forgetting import Forgetting, stopped_by_hand
+from explorer.removal.forgetting import Forgetting
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome, Phase, Step
-from explorer.removal.patience import Control, Patience
+from explorer.removal.patience import Control, Halted, Patience
 from explorer.removal.plan import Action, Plan, make_plan
 from explorer.removal.preview import Preview, count, moved, stored
 from explorer.removal.receipts import ReceiptWriter
 from explorer.removal.remaining import told
-from explorer.removal.way_back import Export, WayBack, export_first
+from explorer.removal.way_back import Export, Lost, WayBack, export_first
 from explorer.transfer import FileError
 
 log = logging.getLogger(__name__)
+
+_MAX_SANDBOXES = 500  # on the first line of a receipt, which stays short
 
 
 class Removal:
@@ -94,7 +98,8 @@ class Removal:
         """Count again, remove, ask again, and write the receipt as it goes; the last step has the outcome.
 
         Raises InvalidRequest, with nothing removed, for answers that do not confirm it or where nothing would go;
-        engine errors, and FileError for the receipt, only where nothing was removed: later ones are in the outcome.
+        Lost where the way back is gone or changed; engine errors, and FileError for the receipt, only where nothing was
+        removed: later ones are in the outcome.
         Not a context manager: hold it with `contextlib.aclosing`; leaving it early stops it, with a receipt that is
         true so far.
         """
@@ -106,15 +111,25 @@ class Removal:
         async with contextlib.aclosing(self._counted_again()) as counting:
             async for now in counting:
                 yield Step(Phase.COUNTING, now.total, before.total)
+        if self._control.is_paused:  # by now, since an erase is no longer to be held up
+            yield Step(Phase.COUNTING, now.total, before.total, tr("paused"))
+            await self._control.resumed()
         self._show(now)
         difference = moved(before, now)
         if difference or Confirmation.needed(self.plan, now).lacks(answers) is not None:
             yield Step(Phase.MOVED, now=now, moved=difference)
             return
+        if self.way_back is not None:
+            try:
+                await asyncio.to_thread(self.way_back.look_again)
+            except Lost:
+                self.way_back = self._exported = None
+                raise
         outcome = Outcome(
             planned=now.total, not_tried=list(now.ids), stored_before=now.stored, stored_is_least=now.stored_is_least
         )
-        with await begun(lambda: self._journal.begin(self, self.plan.action.value)) as writer:
+        begin = partial(self._journal.start, self.plan.action.value, self.engine, self.connection, now.ids)
+        with await begun(lambda: begin(**self.facts())) as writer:
             outcome.receipt = writer.path
             try:
                 async with contextlib.aclosing(self._run(now, outcome, writer)) as steps:
@@ -150,6 +165,32 @@ class Removal:
         """
         self._control.stop()
 
+    def facts(self) -> dict[str, Any]:
+        """For the first line of the receipt, of what was counted to its end."""
+        preview, plan, kept = self._whole_preview(), self.plan, self.way_back
+        facts: dict[str, Any] = {
+            "target": plan.target,
+            "kinds": preview.kinds,
+            "nodes": preview.nodes,
+            "sources": preview.sources,
+            "gone": len(preview.gone),
+            "sandboxes": [{"node": box.node, "items": box.items} for box in plan.sandboxes[:_MAX_SANDBOXES]],
+            "takes_sandboxes": plan.takes_sandboxes,
+            "knows_sandboxes": plan.knows_sandboxes,
+            "stored_before": preview.stored,
+            "stored_is_least": preview.stored_is_least,
+            "counted_at": preview.counted_at,
+            "keeps_texts": self.keeps_texts,
+        }
+        if kept is not None:
+            facts["way_back"] = {
+                "path": kept.path,
+                "items": kept.items,
+                "size_bytes": kept.size_bytes,
+                "incomplete": len(kept.incomplete),
+            }
+        return facts
+
     async def _counted_again(self) -> AsyncGenerator[Preview, None]:
         if self.plan.takes_sandboxes:  # there may be others by now
             self.plan = await make_plan(self.engine, self.plan.target, self.plan.action)
@@ -158,7 +199,7 @@ class Removal:
                 yield now
 
     async def _run(self, preview: Preview, outcome: Outcome, writer: ReceiptWriter) -> AsyncGenerator[Step, None]:
-        patience = Patience(self._control, self._sleep, self._clock)
+        patience = Patience(self._control, self._sleep, self._clock, writer.note)
         if self.keeps_texts:
             async with contextlib.aclosing(self._keep_texts(preview, outcome, writer, patience)) as steps:
                 async for step in steps:
@@ -189,6 +230,7 @@ class Removal:
                 raise
             finally:
                 _reconcile(outcome, checking.there)
+                drop_queries(self.engine)  # which were the texts of what went
             _write_checks(writer, outcome)
         with contextlib.suppress(TinyMemoryError):
             after, is_least = await stored(self.engine)
@@ -206,28 +248,22 @@ class Removal:
         def step(waiting: str) -> Step:
             return Step(Phase.REMOVING, 0, outcome.planned, waiting, outcome)
 
+        hits: list[Hit] = []
         for req in by_reach(preview, preview.ids):
-            hits = None
-            while hits is None:
-                yield step(tr("writing down what the items say"))
-                if self._control.is_paused:
-                    yield step(tr("paused"))
-                    await self._control.resumed()
-                if self._control.is_stopped:
-                    outcome.stopped = stopped_by_hand()
-                    return
-                asked_at = patience.clock()
-                try:
-                    hits = await self.engine.get(req)
-                except Unavailable as error:
-                    delay = patience.delay_s(error, asked_at)
-                    if delay is None:
-                        raise
-                    writer.note("waited", seconds=delay, why=error.text)
-                    async with contextlib.aclosing(patience.wait(delay)) as waiting:
-                        async for _ in waiting:
-                            yield step(error.text)
-            patience.progressed()
+
+            async def read(req: GetRequest = req) -> None:
+                nonlocal hits
+                hits = await self.engine.get(req)
+
+            yield step(tr("writing down what the items say"))
+            try:
+                for asking in (patience.go_on(), patience.ask(read)):
+                    async with contextlib.aclosing(asking) as waiting:
+                        async for why in waiting:
+                            yield step(why)
+            except Halted as halted:
+                outcome.stopped = str(halted)
+                return
             for hit in hits:
                 writer.note("text", id=hit.id, text=hit.text)
 
@@ -241,7 +277,7 @@ class Removal:
         self, preview: Preview, outcome: Outcome, writer: ReceiptWriter, patience: Patience
     ) -> Forgetting | Erasing:
         if self.plan.action is Action.FORGET:
-            return Forgetting(self.engine, list(preview.ids), outcome, writer, self._control, patience)
+            return Forgetting(self.engine, list(preview.ids), outcome, writer, patience)
         request = self.plan.target.erasing()
         return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 

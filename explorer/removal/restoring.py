@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,24 +16,16 @@ from explorer.i18n import tr
 from explorer.removal.ending import begun, on_a_thread, why_left
 from explorer.removal.journal import Journal
 from explorer.removal.receipts import ReceiptWriter
-from explorer.transfer import BadLine, ImportProgress, import_jsonl, open_source
+from explorer.transfer import ImportProgress, import_jsonl, open_source
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How far it is. `read` = `new` + `replayed` + `refused`."""
+    """How far it is."""
 
-    read: int = 0
-    new: int = 0
-    replayed: int = 0
-    """Held already: nothing was written for them."""
-    refused: int = 0
-    bad: tuple[BadLine, ...] = ()
-    """The refused lines since the step before."""
-    bytes_done: int = 0
-    bytes_total: int | None = None
+    progress: ImportProgress = field(default_factory=ImportProgress)
     stopped: str | None = None
     """Why it ended before the end of the file, a sentence part."""
     receipt: Path | None = None
@@ -42,7 +34,7 @@ class Restored:
     @property
     def is_clean(self) -> bool:
         """Whether every line of the file is in the memory now."""
-        return self.is_done and not self.refused and self.stopped is None
+        return self.is_done and not self.progress.refused and self.stopped is None
 
 
 async def restore(
@@ -66,39 +58,26 @@ async def restore(
             try:
                 async with contextlib.aclosing(import_jsonl(engine, stream)) as steps:
                     async for step in steps:
-                        done = _told(done, step)
-                        _note(writer, done)
+                        done = replace(done, progress=step)
+                        _note(writer, step)
                         yield done
             except BaseException as error:
-                done = replace(done, bad=(), stopped=why_left(error))
+                done = replace(done, stopped=why_left(error))
                 if not isinstance(error, Exception):
                     _end(writer, done)
                     raise
                 if not isinstance(error, TinyMemoryError):  # which is of the engine, the file or the receipt
                     log.exception("a restore ended early")
-            if done.stopped is None and items is not None and done.read < items:
+            if done.stopped is None and items is not None and done.progress.read < items:
                 done = replace(done, stopped=tr("the file was cut off: it holds fewer items than were written to it"))
-            done = replace(done, bad=(), is_done=True)
+            done = replace(done, progress=replace(done.progress, bad=()), is_done=True)
             yield replace(done, stopped=await on_a_thread(partial(_end, writer, done)))
 
 
-def _told(done: Restored, step: ImportProgress) -> Restored:
-    return replace(
-        done,
-        read=step.read,
-        new=step.stored,
-        replayed=step.replayed,
-        refused=step.refused,
-        bad=step.bad,
-        bytes_done=step.bytes_done,
-        bytes_total=step.bytes_total,
-    )
-
-
-def _note(writer: ReceiptWriter, done: Restored) -> None:
+def _note(writer: ReceiptWriter, done: ImportProgress) -> None:
     for line in done.bad:
         writer.note("refused", number=line.number, reason=line.reason)
-    writer.note("stored", new=done.new, replayed=done.replayed, refused=done.refused)
+    writer.note("stored", new=done.stored, replayed=done.replayed, refused=done.refused)
 
 
 def _end(writer: ReceiptWriter, done: Restored) -> str | None:
@@ -107,11 +86,11 @@ def _end(writer: ReceiptWriter, done: Restored) -> str | None:
         if done.stopped is not None:
             writer.note("stopped", why=done.stopped)
         writer.close(
-            new=done.new,
-            replayed=done.replayed,
-            refused=done.refused,
+            new=done.progress.stored,
+            replayed=done.progress.replayed,
+            refused=done.progress.refused,
             stopped=done.stopped,
-            is_clean=done.stopped is None and not done.refused,
+            is_clean=done.stopped is None and not done.progress.refused,
         )
     except TinyMemoryError as error:
         return done.stopped or error.text

@@ -21,6 +21,10 @@ _BATCH_BYTES = 8 << 20
 _OWN_ID = re.compile(r"[0-9a-f]{40}")
 
 
+class Lost(FileError):
+    """The file of a way back is gone, or is no longer the one that was read back."""
+
+
 @dataclass(frozen=True, slots=True)
 class WayBack:
     """A file that was read back: `items` of it are exactly those that would go, but for `incomplete`."""
@@ -30,6 +34,17 @@ class WayBack:
     size_bytes: int
     incomplete: tuple[ItemId, ...] = ()
     """Items that the engine holds only part of, or that none would take back: the file does not bring them back."""
+    mark: tuple[int, ...] = ()
+    """Of the file as it was read: which one it is, its size and when it was written last."""
+
+    def look_again(self) -> None:
+        """Raises Lost where the file is gone, or was changed since it was read back. Touches the disk."""
+        try:
+            now = _mark(os.stat(self.path))
+        except OSError as error:
+            raise Lost(f"the export {self.path} is no way back any more: {why(error)}; export again") from error
+        if now != self.mark:
+            raise Lost(f"the export {self.path} was changed since it was read back; export again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,10 @@ def _place(path: Path, database: str | None) -> Path:
     return Path(os.path.abspath(path))
 
 
+def _mark(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+
 class _ReadBack:
     """A file of items against what it should hold: every id made anew from what the file says."""
 
@@ -90,6 +109,7 @@ class _ReadBack:
 
     def open(self) -> LineReader:
         self._stream = open_source(self._path)
+        self._mark = _mark(os.fstat(self._stream.fileno()))
         return LineReader(self._stream)
 
     def close(self) -> None:
@@ -127,7 +147,7 @@ class _ReadBack:
         is_own = not any(map(_OWN_ID.fullmatch, self._missing))
         if len(self._missing) != self._strange or not is_own:
             raise self._fault(f"{len(self._missing)} of its items are missing, and {self._strange} are others")
-        return WayBack(self._path, self.items, self._size, tuple(self._incomplete))
+        return WayBack(self._path, self.items, self._size, tuple(self._incomplete), self._mark)
 
     def _fault(self, what: str) -> FileError:
         return FileError(f"{self._path} does not hold what would go, so it is no way back: {what}")

@@ -1,12 +1,22 @@
-"""A plan in words: what it is called, what goes, what stays, and how forgetting and erasing differ."""
+"""A plan in words: what it is called, what goes, what stays, and how forgetting and erasing differ; and its outcome."""
 
 from __future__ import annotations
 
-from explorer.contract import ItemKind
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from explorer.contract import ItemId, ItemKind, Namespace
 from explorer.i18n import mark, tr, tr_n
+from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Sandbox
 from explorer.removal.preview import Preview
-from explorer.text import counted, listed, number
+from explorer.text import counted, inline, listed, number, sentence
+
+if TYPE_CHECKING:
+    from explorer.removal.journal import Done
+    from explorer.removal.moving import MoveOutcome
+
+_PLACE_CHARS = 1_000
 
 _KINDS = {
     ItemKind.DOCUMENT: mark("documents"),
@@ -92,15 +102,124 @@ def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:
     return tr("This engine does not list all of its sandboxes: what is in one below the node stays.")
 
 
-def what_stays(plan: Plan) -> list[str]:
-    """Apart from sandboxes."""
+def what_stays(plan: Plan, beside: str | None = None, name: Callable[[Namespace], str] = str) -> list[str]:
+    """Apart from sandboxes. `beside`: the nodes above and beside, by name, where they are known; "" for none there.
+
+    `name` is how a node is called.
+    """
+    target = plan.target
+    if target.ids:
+        return [tr("Everything else, at these nodes too.")]
     said = []
-    if plan.target.above:
-        nodes = listed(str(node) for node in plan.target.above)
-        said.append(tr("What is above, though the list shows it too: {nodes}.", nodes=nodes))
-    elif plan.target.node is not None and not plan.target.node.is_root:
+    if target.above:
+        nodes = listed(map(name, target.above))
+        said.append(tr("What is read from above: {nodes}. A removal never goes up.", nodes=nodes))
+    elif beside:
+        said.append(tr("Everything above and beside: {nodes}.", nodes=beside))
+    elif beside is None and target.node is not None and not target.node.is_root:
         said.append(tr("Everything above and beside it."))
+    if target.filter is not None and not target.is_nodes_and_kinds:
+        said.append(tr("Everything that does not meet each of the conditions."))
     return said
+
+
+def memory_of(done: Done) -> str:
+    """The memory that a receipt is about: the name it was open by, and where it is, which tells it from its likes."""
+    return listed((inline(done.connection), inline(done.place, _PLACE_CHARS) if done.place != done.connection else ""))
+
+
+def done(action: str, n: int, total: int) -> str:
+    """`3 895 of 3 895 items erased`; `action` is that of a receipt."""
+    numbers = {"n": number(n), "total": number(total)}
+    match action:
+        case "erase":
+            return tr_n("{n} of {total} item erased", "{n} of {total} items erased", total, **numbers)
+        case "move":
+            return tr_n("{n} of {total} item moved", "{n} of {total} items moved", total, **numbers)
+        case "copy":
+            return tr_n("{n} of {total} item copied", "{n} of {total} items copied", total, **numbers)
+        case _:
+            return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", total, **numbers)
+
+
+def outcome_title(outcome: Outcome, action: Action) -> str:
+    """What a fresh read says: `3 895 of 3 895 items erased`, `6 of 10 removed, 4 failed`."""
+    if not outcome.left and not outcome.already_gone:
+        return done(action, outcome.removed, outcome.planned)
+    failed = len(outcome.failed)
+    return listed(
+        (
+            tr("{n} of {total} removed", n=number(outcome.removed), total=number(outcome.planned)),
+            tr_n("{n} failed", "{n} failed", failed, n=number(failed)) if failed else "",
+            *_not_done(outcome.not_tried, outcome.unanswered, outcome.already_gone),
+        )
+    )
+
+
+def move_title(outcome: MoveOutcome) -> str:
+    """`37 of 37 items moved`; `30 of 37 moved, 2 stayed, 5 not tried, 1 held only in part`."""
+    n, total = len(outcome.done), outcome.planned
+    if n == total and not outcome.incomplete:
+        return done("copy" if outcome.is_copy else "move", n, total)
+    numbers = {"n": number(n), "total": number(total)}
+    return listed(
+        (
+            tr("{n} of {total} copied", **numbers) if outcome.is_copy else tr("{n} of {total} moved", **numbers),
+            tr("{n} stayed", n=number(len(outcome.kept))) if outcome.kept else "",
+            *_not_done(outcome.not_tried, outcome.unanswered, len(outcome.gone)),
+            tr("{n} held only in part", n=number(len(outcome.incomplete))) if outcome.incomplete else "",
+        )
+    )
+
+
+def _not_done(not_tried: list[ItemId], unanswered: list[ItemId], gone: int) -> Iterator[str]:
+    if not_tried:
+        yield tr("{n} not tried", n=number(len(not_tried)))
+    if unanswered:
+        yield tr("{n} without an answer", n=number(len(unanswered)))
+    if gone:
+        yield tr("{n} already gone", n=number(gone))
+
+
+def doubt(outcome: Outcome) -> str:
+    """Why not all is well, sentences of one line; else empty."""
+    said = []
+    if outcome.stopped is not None:
+        said.append(sentence(outcome.stopped))
+    if outcome.left:
+        n = len(outcome.left)
+        said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=number(n)))
+    if outcome.gone_besides:
+        said.append(gone_besides(outcome.gone_besides))
+    found = [check for check in outcome.checks if check.found]
+    quoted = [check for check in outcome.checks if check.quoted and not check.found]
+    unasked = [check for check in outcome.checks if check.error is not None]
+    if found:
+        n = len(found)
+        said.append(
+            tr_n(
+                "{n} question still finds what was to go.",
+                "{n} questions still find what was to go.",
+                n,
+                n=number(n),
+            )
+        )
+    elif quoted and not outcome.left:
+        n = len(quoted)
+        said.append(
+            tr_n(
+                "Gone from every list. {n} question is still answered from elsewhere.",
+                "Gone from every list. {n} questions are still answered from elsewhere.",
+                n,
+                n=number(n),
+            )
+        )
+    if unasked:
+        n = len(unasked)
+        said.append(tr_n("{n} question could not be asked.", "{n} questions could not be asked.", n, n=number(n)))
+    if not outcome.checks:
+        said.append(tr("Nothing was asked again."))
+    return " ".join(said)
 
 
 def gone_besides(n: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -71,6 +72,7 @@ def run(options: Options) -> int:
     app = QApplication(sys.argv[:1])
     sys.setswitchinterval(SWITCH_S)
     GarbageCollector(app)
+    gc.freeze()  # what is loaded by now stays: to look through it for garbage held the window up each time
     app.setQuitOnLastWindowClosed(False)  # the window ends the program once its tasks have ended
     signals = EndSignals(app)
     with asyncio.Runner(loop_factory=lambda: QEventLoop(app)) as runner:

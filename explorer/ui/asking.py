@@ -9,7 +9,16 @@ from datetime import tzinfo
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -31,17 +40,18 @@ from explorer.contract import (
     ItemId,
     MemoryEngine,
     MetaFilter,
-    Unauthorized,
-    Unsupported,
 )
 from explorer.i18n import tr
-from explorer.ui import icons, news
+from explorer.ui import icons
 from explorer.ui.actions import allow, panel_action
+from explorer.ui.ask_parts import states
 from explorer.ui.ask_parts.answer_view import AnswerView
-from explorer.ui.ask_parts.question import Nothing, Reply, ask_all, gone_of, scope_words
+from explorer.ui.ask_parts.history_menu import HistoryMenu
+from explorer.ui.ask_parts.question import Reply, ask_all, gone_of, scope_words
+from explorer.ui.ask_parts.states import State, WaysOn
 from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.writer import WriterDialog, shown_place
-from explorer.ui.empty import TELLS_AFTER_S, TICK_MS, Action, EmptyState
+from explorer.ui.empty import TELLS_AFTER_S, TICK_MS, EmptyState
 from explorer.ui.item_questions import health_sentence
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import paragraph, plain_label
@@ -50,8 +60,7 @@ from explorer.ui.rows import draw_text
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead
 
 MAX_CHARS = 10_000  # of a question
-_MENU_CHARS = 60
-_WHOLE_CHARS = 300
+_TOLD_CHARS = 500
 
 
 class _Scope(QLabel):
@@ -105,11 +114,13 @@ class AskPanel(QWidget):
         self.again_action.triggered.connect(self.ask_again)
         self.writer_action.triggered.connect(self.open_settings)
         self.view.open_wanted.connect(self.open_wanted)
+        self.history_menu.chosen.connect(self.show_again)
+        self.history_menu.forget_wanted.connect(self._forget)
         self.jobs.began.connect(self._on_jobs_began)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.ended.connect(self._on_jobs_ended)
         self._show_scope()
-        self._show_beginning()
+        self._say(states.beginning())
         self._allow()
 
     def _build_head(self) -> None:
@@ -127,31 +138,18 @@ class AskPanel(QWidget):
         self.writer_action = panel_action(self, tr("Ask"), tr("Who writes answers…"))
         self.writer_action.setProperty("tip", tr("The engine by itself, or a model at an address of yours"))
         self.addActions([self.cancel_action, self.again_action])
-        self.history_button = self._menu_button("askHistoryButton", "clock", tr("Questions of before"))
-        self.history_menu = self.history_button.menu()
-        self.history_menu.aboutToShow.connect(self.fill_history)
-        self.copy_button = self._menu_button("copyAnswerButton", "copy", tr("Copy the answer"))
+        self.history_button = _menu_button("askHistoryButton", "clock", tr("Questions of before"))
+        self.history_menu = HistoryMenu(self.history, lambda: self.answered, self.history_button)
+        self.history_button.setMenu(self.history_menu)
+        self.copy_button = _menu_button("copyAnswerButton", "copy", tr("Copy the answer"))
         self.copy_actions = [
             self.copy_button.menu().addAction(tr("Copy with sources"), partial(self.copy, as_text)),
             self.copy_button.menu().addAction(tr("Copy with sources, as Markdown"), partial(self.copy, as_markdown)),
         ]
-        self.more_button = self._menu_button("askMoreButton", "more", tr("More for questions"))
+        self.more_button = _menu_button("askMoreButton", "more", tr("More for questions"))
         self.more_button.menu().addActions([self.again_action, self.writer_action])
         for button in (self.history_button, self.copy_button, self.more_button):
             self.head.add(button)
-
-    def _menu_button(self, name: str, icon: str, words: str) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(name)
-        button.setProperty("kind", "small")
-        button.setAccessibleName(words)
-        button.setToolTip(words)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        icons.keep(button, icon)
-        menu = QMenu(button)
-        menu.setTitle(tr("Ask"))
-        button.setMenu(menu)
-        return button
 
     def _build_body(self) -> None:
         self.ask_edit = QLineEdit()
@@ -251,6 +249,8 @@ class AskPanel(QWidget):
 
     async def aclose(self) -> None:
         self._tick.stop()
+        for dialog in self.window().findChildren(WriterDialog):
+            await dialog.jobs.aclose()
         await self.jobs.aclose()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -295,6 +295,7 @@ class AskPanel(QWidget):
         if self._engine is None or not question:
             return
         self.banner.clear()
+        self._read_settings()  # another window may have changed them
         self._asked = question
         self._began_s = time.monotonic()
         since = self.history.mark()
@@ -322,6 +323,7 @@ class AskPanel(QWidget):
         self._replies.append(reply)
         self._keep_replies()
         self._show(reply)
+        self._tell(reply)
         answered = reply.answered
         if reply.writer_error:
             why = text.sentence(reply.writer_error)
@@ -331,8 +333,17 @@ class AskPanel(QWidget):
             said = tr("{health} The answer may lack what cannot be found now.", health=health_sentence(self._health))
             self.banner.show_note(said, tr("Ask again"), self.ask_again, icon="warning")
 
+    def _tell(self, reply: Reply) -> None:
+        """To who hears it: what the answer is, as the keyboard stays in the field."""
+        said = " ".join(text.shown(one.text, _TOLD_CHARS) for one in reply.answered.sentences)[:_TOLD_CHARS]
+        words = said or self.empty.accessibleName()
+        if self._pages.currentWidget() is self.view and not said:
+            words = tr("Nothing stored answers this question.")
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
+
     def _on_jobs_began(self, lane: str) -> None:
         if lane == "ask":
+            self.elapsed_label.clear()
             self._show_busy()
 
     def _show_busy(self) -> None:
@@ -361,25 +372,12 @@ class AskPanel(QWidget):
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         if lane != "ask":  # whether all is still stored is looked at again with the next change
             return
-        title, said, way_on = self._failure(error)
-        if self.answered is not None:  # it stays, and is not this question's
-            words, act = way_on or ("", None)
-            self.banner.show_note(f"{title}. {said}" if title else said, words, act, icon="warning")
-        else:
-            icon = "health-key" if isinstance(error, Unauthorized) else "warning"
-            self._say(icon, title or tr("No answer came"), said, [way_on] if way_on else [], tone="caution")
-
-    def _failure(self, error: Exception) -> tuple[str, str, Action | None]:
-        """What failed, as a title and a sentence, and what can be done about it."""
-        if isinstance(error, Unauthorized):
-            said = tr("Open Connections and enter the key again.")
-            return tr("The key was refused"), said, (tr("Connections…"), self.connections_wanted.emit)
-        if isinstance(error, Unsupported):
-            said = tr("It can be searched: the words of the question find what it stores.")
-            way_on = (tr("Search instead"), self._search) if self._can_search else None
-            return tr("This engine answers no questions"), said if way_on else "", way_on
-        again: Action | None = (tr("Ask again"), self.ask) if news.may_pass(error) else None
-        return "", news.sentence(error), again
+        state = states.failure(error, self._ways_on(self._filter))
+        if self.answered is None:
+            self._say(state)
+            return
+        words, act = state.ways_on[-1] if state.ways_on else ("", None)
+        self.banner.show_note(state.sentence, words, act, icon="warning")  # the answer stays, of another question
 
     @property
     def _can_search(self) -> bool:
@@ -395,59 +393,30 @@ class AskPanel(QWidget):
     # What is shown
 
     def _show(self, reply: Reply) -> None:
-        answered = reply.answered
+        ways = self._ways_on(reply.answered.filter)
+        state = states.nothing(reply, ways)
         self._leave_view()
-        ways_on = self._ways_on(answered)
-        if reply.nothing is None or (reply.nothing is Nothing.SAID and not self._is_doubtful(reply)):
-            self.view.show_reply(reply, ways_on)
+        if state is None:
+            self.view.show_reply(reply, ways.where_nothing_answers())
             self._pages.setCurrentWidget(self.view)
         else:
-            self.view.clear()
-            self._say_nothing(reply, ways_on)
+            self._say(state)
         self._show_whether_stale()
         self._allow()
 
-    @staticmethod
-    def _is_doubtful(reply: Reply) -> bool:
-        return reply.health is not None and reply.health.state != "ok"
-
-    def _ways_on(self, answered: Answered) -> list[Action]:
-        ways: list[Action] = []
-        if self._can_search:
-            ways.append((tr("Search instead"), self._search))
-        if not answered.filter.is_empty():
-            ways.append((tr("Ask without the filter"), self._ask_everything))
-        return ways
-
-    def _say_nothing(self, reply: Reply, ways_on: list[Action]) -> None:
-        """Why there is no answer, and the way on that suits it."""
-        health = reply.health
-        if health is not None and health.state != "ok":
-            is_down = health.state == "down"
-            title = tr("The engine does not serve now") if is_down else tr("The engine answers, but not fully")
-            doubt = tr("That may be why nothing answers.")
-            again: Action = (tr("Ask again"), self.ask_again)
-            self._say("plug" if is_down else "warning", title, f"{health_sentence(health)} {doubt}", [again], "caution")
-        elif reply.nothing is Nothing.STORED:
-            said = tr("Once it holds something, questions are answered from that.")
-            ways: list[Action] = [] if self._refused else [(tr("Import…"), self.import_wanted.emit)]
-            self._say("inbox", tr("Nothing is stored in this memory"), said, ways)
-        elif reply.nothing is Nothing.SANDBOXED:
-            said = tr("Choose a sandbox among the namespaces to ask what it holds.")
-            self._say("inbox", tr("Nothing is stored outside sandboxes"), said)
-        else:
-            said = tr("No item is under this filter, so that nothing could be asked.")
-            self._say("funnel", tr("The filter admits nothing"), said, ways_on[-1:])
-
-    def _show_beginning(self) -> None:
-        said = tr("It is answered from what the filter admits, and says where each sentence stands.")
-        self._say("ask", tr("Ask what is remembered"), said)
+    def _ways_on(self, filter: MetaFilter) -> WaysOn:
+        """What can be done where a question under this filter has no answer."""
+        return WaysOn(
+            again=(tr("Ask again"), self._ask_last),
+            connections=(tr("Connections…"), self.connections_wanted.emit),
+            search=(tr("Search instead"), self._search) if self._can_search else None,
+            unfiltered=None if filter.is_empty() else (tr("Ask without the filter"), self._ask_everything),
+            imports=None if self._refused else (tr("Import…"), self.import_wanted.emit),
+        )
 
     def _show_let_go(self) -> None:
         self._leave_view()
-        self.view.clear()
-        said = tr("Something that the answer held is no longer stored, so it is not kept either.")
-        self._say("erase", tr("The answer is gone"), said, [(tr("Ask again"), self._ask_last)])
+        self._say(states.let_go((tr("Ask again"), self._ask_last)))
         self._show_whether_stale()
         self._allow()
 
@@ -460,8 +429,10 @@ class AskPanel(QWidget):
         if focus is not None and self._pages.isAncestorOf(focus):
             self.ask_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _say(self, icon: str, title: str, said: str, ways_on: list[Action] | None = None, tone: str = "text2") -> None:
-        self.empty.show_state(icon, title, said, ways_on or [], tone)
+    def _say(self, state: State) -> None:
+        """Show this in the place of an answer."""
+        self.view.clear()
+        self.empty.show_state(state.icon, state.title, state.said, state.ways_on, state.tone)
         self._pages.setCurrentWidget(self.empty)
 
     def _show_scope(self) -> None:
@@ -502,29 +473,7 @@ class AskPanel(QWidget):
         if self.answered is not None:
             QGuiApplication.clipboard().setText(written(self.answered))
 
-    def fill_history(self) -> None:
-        """Bring the menu of questions up to date, as it is when it opens."""
-        menu = self.history_menu
-        menu.clear()
-        for answered in self.history:
-            action = menu.addAction(text.label(text.isolate(text.shown(answered.question, _MENU_CHARS))))
-            action.setProperty("what", tr("Question asked"))
-            action.setProperty("wholeTitle", text.shown(answered.question, _WHOLE_CHARS))
-            action.setProperty("iconName", "ask")
-            action.setCheckable(True)
-            action.setChecked(answered is self.answered)
-            action.triggered.connect(partial(self.show_again, answered))
-        none = tr("Nothing was asked yet")
-        if not len(self.history):
-            note = menu.addAction(none)
-            note.setEnabled(False)
-            note.setProperty("note", True)
-        menu.addSeparator()
-        forget = menu.addAction(tr("Forget these questions"))
-        forget.triggered.connect(self._forget)
-        allow(forget, "" if len(self.history) else none)
-
-    def show_again(self, answered: Answered, _is_checked: bool = False) -> None:
+    def show_again(self, answered: Answered) -> None:
         """Show an answer of before, under the filter of then."""
         self.banner.clear()
         self.ask_edit.setText(answered.question)
@@ -543,8 +492,22 @@ class AskPanel(QWidget):
         self.history.clear()
         self._keep_replies()
         self._leave_view()
-        self.view.clear()
         self._asked = ""
-        self._show_beginning()
+        self._say(states.beginning())
         self._show_whether_stale()
         self._allow()
+
+
+def _menu_button(name: str, icon: str, words: str) -> QToolButton:
+    """A button of the head that opens a menu."""
+    button = QToolButton()
+    button.setObjectName(name)
+    button.setProperty("kind", "small")
+    button.setAccessibleName(words)
+    button.setToolTip(words)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    icons.keep(button, icon)
+    menu = QMenu(button)
+    menu.setTitle(tr("Ask"))
+    button.setMenu(menu)
+    return button

@@ -43,6 +43,7 @@ from explorer.context import (
 from explorer.context.presets import PresetStore
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach, Timestamp
 from explorer.i18n import tr, tr_n
+from explorer.transfer import write_file
 from explorer.ui import icons
 from explorer.ui.actions import allow, panel_action
 from explorer.ui.ask import ask
@@ -55,8 +56,8 @@ from explorer.ui.context_parts.numbers import Numbers
 from explorer.ui.context_parts.pages import RENDERED, DocumentPages, passages_of
 from explorer.ui.context_parts.shown import Entry, bodies_of, cited_of, entries_of, failures_of, hits_of
 from explorer.ui.dialogs.briefs import BriefsDialog
-from explorer.ui.dialogs.receipt_page import choose_target, put_file
 from explorer.ui.empty import Action, EmptyState
+from explorer.ui.files import choose_target
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.markdown import is_openable
 from explorer.ui.theme import theme
@@ -694,13 +695,13 @@ class ContextPanel(QWidget):
         kinds = "Markdown (*.md)"
         path = await choose_target(self, tr("Save context.md"), "context.md", kinds, self.memory_path())
         if path is not None:
-            await asyncio.to_thread(put_file, markdown.encode("utf-8", "surrogatepass"), path)
+            await asyncio.to_thread(write_file, path, markdown.encode("utf-8", "surrogatepass"), overwrite=True)
         return path
 
     def _on_saved(self, path: Path | None) -> None:
         if path is not None:
             name = text.isolate(text.shown(path.name, 80))
-            self.banner.show_note(tr("Saved to {file}.", file=name), icon="check-ring")
+            self.banner.show_done(tr("Saved to {file}.", file=name))
 
 
 def _counted(markdown: str) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from explorer.conditions import QUERY, Condition
 from explorer.contract import (
     EngineHealth,
     ExplorePage,
@@ -14,12 +15,12 @@ from explorer.contract import (
     MemoryEngine,
     MetaFilter,
     Namespace,
+    Reach,
     is_blank,
 )
 from explorer.contract.query import MAX_SCAN
 from explorer.i18n import mark, tr, tr_n
 from explorer.text import at_least, number, sentence
-from explorer.ui.conditions import QUERY, Condition
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Ask:
     query: str = ""
     mode: FetchMode | None = None
     conditions: tuple[Condition, ...] = ()
+    scope: Reach | None = None
+    """A reach that no condition set, and that nothing is read out of."""
 
     @property
     def is_search(self) -> bool:

@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
+    QAction,
     QFocusEvent,
     QKeySequence,
     QPainter,
@@ -21,6 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from explorer.conditions import QUERY, Condition, without
 from explorer.contract import (
     EngineFailure,
     EngineHealth,
@@ -51,7 +53,6 @@ from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
 from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
-from explorer.ui.conditions import QUERY, Condition, without
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.engine_words import engine_label
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
@@ -162,6 +163,8 @@ class ItemList(QWidget):
         self.is_read_only = False
         """Whether the engine refuses every write; set before it."""
         self._zone = zone or local_zone()
+        self.more_actions: list[QAction] = []
+        """Of the current item, for the menu of its row."""
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._shown_order = ListOrder()  # of those rows, where they are read by place
@@ -407,9 +410,13 @@ class ItemList(QWidget):
         query: str = "",
         mode: FetchMode | None = None,
         conditions: Sequence[Condition] = (),
+        scope: Reach | None = None,
     ) -> None:
-        """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words."""
-        before, self._ask = self._shown_ask, Ask(filter, query, mode, tuple(conditions))
+        """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words.
+
+        `scope` is a reach that no condition set: what an agent reads whose view this is.
+        """
+        before, self._ask = self._shown_ask, Ask(filter, query, mode, tuple(conditions), scope)
         self._goes_to = None
         if before is not None and not before.is_search:
             self._left = (before.filter, self._place()) if self._ask.is_search else None
@@ -1157,6 +1164,8 @@ class ItemList(QWidget):
         for one in ask.conditions if health.state == "ok" else ():
             end_if_cancelled()
             rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
+            if rest.filter.reach is None:
+                rest = replace(rest, filter=rest.filter.model_copy(update={"reach": ask.scope}))
             without_each.append((one, await self._matches(engine, rest)))
         return Why(health, stored, tuple(without_each))
 
@@ -1205,6 +1214,10 @@ class ItemList(QWidget):
                 self._say("inbox", title, tr("It is open read-only, so that nothing can be imported."))
             else:
                 self._say("inbox", title, tr("Import a file to begin."), [(tr("Import…"), self.import_wanted.emit)])
+        elif self._ask.scope is not None and not self._ask.conditions:
+            at = inline(str(self._ask.scope.at))
+            said = tr("Nothing is stored at {node} or above it, which is all that an agent there reads.", node=at)
+            self._say("inbox", tr("This agent has nothing to read"), said)
         else:
             self._say_nothing_matches(why)
 
@@ -1408,11 +1421,8 @@ class ItemList(QWidget):
     def _on_selection_changed(self, chosen: QItemSelection, left: QItemSelection) -> None:
         if self._is_replacing:
             return
-        n = sum(map(len, self._selected_rows()))
-        is_search = self._shown_ask is None or self._shown_ask.is_search
-        settled = self._settled_count()
-        self._is_all_selected = not is_search and n > 1 and settled == Count(n)
-        self._wants_all_hits = False
+        # Rows that were chosen one by one are these, also where they are all: what comes later was not chosen.
+        self._is_all_selected = self._wants_all_hits = False
         self._let_go = 0
         self._show_selected()
 
@@ -1428,7 +1438,7 @@ class ItemList(QWidget):
             words = tr("{n} selected, {gone} let go: not found again", n=count, gone=number(self._let_go))
         elif is_of_before:
             words = tr("{n} selected", n=count) if count != NONE else ""
-        elif self._is_all_selected or (has_all_rows and settled == count):
+        elif self._is_all_selected or (count.n > 1 and settled == count):
             words = tr("{n} selected, all that match", n=count)
         elif self._wants_all_hits:
             words = tr("{n} selected, more are being loaded", n=count)
@@ -1574,6 +1584,7 @@ class ItemList(QWidget):
         menu.addAction(self.export_action)
         menu.addAction(self.move_action)
         menu.addSeparator()
+        menu.addActions(self.more_actions)
         menu.addAction(self.select_all_action)
         menu.addSeparator()
         menu.addAction(self.forget_action)

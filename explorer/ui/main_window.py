@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -28,12 +29,14 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
+from explorer.conditions import QUERY, Condition, conditions, facet_of, with_value, without
 from explorer.contract import (
     EngineHealth,
     Facet,
     FetchMode,
     GetRequest,
     Hit,
+    InvalidRequest,
     ItemId,
     MemoryEngine,
     MetaFilter,
@@ -45,13 +48,14 @@ from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
+from explorer.ui.agent_view import AgentActions
 from explorer.ui.asking import AskPanel
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
 from explorer.ui.compare import ComparePanel
-from explorer.ui.conditions import QUERY, Condition, conditions, facet_of, with_value, without
+from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
 from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
@@ -93,6 +97,10 @@ _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
 
 
+Docked = NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel | ConsolePanel
+"""What lies in a dock."""
+
+
 class Panel(Protocol):
     """What the window asks of each panel at the end."""
 
@@ -115,6 +123,7 @@ class MainWindow(QMainWindow):
     export_selected_wanted = Signal()
     removal_wanted = Signal(object, object)  # a Target and an Action
     forget_selected_wanted = Signal()
+    forget_as_agent_wanted = Signal(object)  # a MetaFilter: all that it admits, in the view of an agent
     move_wanted = Signal(object)  # a Target
     move_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
@@ -158,6 +167,7 @@ class MainWindow(QMainWindow):
         self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.asking = AskPanel(self._zone)
+        self.console = ConsolePanel(self.journal.journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
@@ -168,6 +178,7 @@ class MainWindow(QMainWindow):
             self.compare,
             self.journal,
             self.asking,
+            self.console,
         ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -183,6 +194,7 @@ class MainWindow(QMainWindow):
         self._build_actions()
         self.removing = RemovalActions(self)
         self.moving = MoveActions(self)
+        self.seeing = AgentActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -197,10 +209,12 @@ class MainWindow(QMainWindow):
             self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
             self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
+            self._dock("agentConsoleDock", tr("Console"), tr("Close the console"), self.console, right),
         ]
-        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock = self._docks[3:]
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock, self.console_dock = self._docks[3:]
         self._tab_lower_docks()
-        self.journal_dock.hide()  # until it is asked for
+        for dock in (self.journal_dock, self.console_dock):
+            dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
@@ -250,6 +264,9 @@ class MainWindow(QMainWindow):
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.journal_action = self._action(
             tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
+        )
+        self.console_action = self._action(
+            tr("Console"), "agent", "Ctrl+Shift+T", tr("The tools of an agent, run by hand")
         )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -325,7 +342,7 @@ class MainWindow(QMainWindow):
         icons.keep(self.views_button, "eye")
         self.chip_bar.add_trailing(self.views_button)
         self._bar = bar
-        self.top = _Column(bar, _rule(), self.chip_bar, self.error_banner, _rule())
+        self.top = _Column(bar, _rule(), self.seeing.strip, self.chip_bar, self.error_banner, _rule())
         self.top.setProperty("surface", "window")
         self.setMenuWidget(self.top)
 
@@ -342,7 +359,14 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel,
+        panel: NamespacePanel
+        | FacetPanel
+        | ItemViewer
+        | ContextPanel
+        | AskPanel
+        | ComparePanel
+        | JournalPanel
+        | ConsolePanel,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
@@ -372,9 +396,11 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action, self.asking.writer_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.console_action, self.asking.writer_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
+        menu.addSeparator()
+        menu.addActions([self.seeing.see_action, self.seeing.leave_action])
         menu.addSeparator()
         panels = menu.addMenu(tr("Panels"))
         titles = (
@@ -385,6 +411,7 @@ class MainWindow(QMainWindow):
             tr("Show panel: ask"),
             tr("Show panel: compare"),
             tr("Show panel: journal"),
+            tr("Show panel: console"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
@@ -476,6 +503,13 @@ class MainWindow(QMainWindow):
         self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.console_action.triggered.connect(self.show_console)
+        self.console.item_wanted.connect(self.open_item)
+        self.console.receipt_wanted.connect(self.show_journal)
+        self.console.changed.connect(self.refresh)
+        self.console.forgotten.connect(self.show_removed)
+        self.namespaces.agent_wanted.connect(self.seeing.see_as)
+        self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
         self.timeline.filter_wanted.connect(self.go_to_filter)
         self.watch.changed.connect(self._on_watch_changed)
         self.watch.answering.connect(self._ask_health)
@@ -494,6 +528,10 @@ class MainWindow(QMainWindow):
         self.facets.forget_wanted.connect(self.removing.forget)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.agent_wanted.connect(self.seeing.see_as)
+        self.viewer.known_nodes = self.namespaces.names
+        self.items.more_actions.append(self.viewer.who_action)
+        self.namespaces.nodes_changed.connect(self.viewer.on_nodes_changed)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
         self.context.item_wanted.connect(self.open_item)
         self.asking.open_wanted.connect(self.open_item)
@@ -555,6 +593,7 @@ class MainWindow(QMainWindow):
             self.read_only_button,
             self.refresh_button,
             self.more_button,
+            self.seeing.strip.leave_button,
             self.chip_bar,
             self.views_button,
             self.namespaces.reach_box,
@@ -599,6 +638,18 @@ class MainWindow(QMainWindow):
             self.journal.continue_button,
             self.journal.restore_button,
             self.journal.file_button,
+            close_buttons[7],
+            self.console.read_only_check,
+            self.console.tool_box,
+            *(self.console.segments.button(choice) for choice in (FORM, BY_HAND, RESULT)),
+            self.console.run_button,
+            self.console.form_scroll,
+            self.console.json_edit,
+            self.console.result_view,
+            self.console.receipt_button,
+            self.console.raw_check,
+            self.console.copy_button,
+            self.console.history_button,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
         policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
@@ -662,6 +713,7 @@ class MainWindow(QMainWindow):
             panel.set_engine(engine)
         self.compare.set_engine()
         self.asking.set_engine(engine, keeps_answers=keeps_view)
+        self.console.set_engine(engine, name, is_read_only=is_read_only, keeps=keeps_view)
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -673,6 +725,7 @@ class MainWindow(QMainWindow):
         """Call what is open by another name."""
         self._name = name
         self.items.set_name(name)
+        self.console.set_name(name)
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
 
@@ -727,8 +780,12 @@ class MainWindow(QMainWindow):
 
     def go_to_filter(self, filter: MetaFilter) -> None:
         self.search_box.tell_now()
-        now = self.trail.current
-        self.go(View(filter, now.query, now.mode))
+        try:
+            view = replace(self.trail.current, filter=filter)
+        except InvalidRequest:  # it would read more than the agent whose view this is
+            self.seeing.refuse(filter)
+            return
+        self.go(view)
 
     def refresh(self) -> None:
         """Read again what is shown."""
@@ -744,21 +801,24 @@ class MainWindow(QMainWindow):
         view = self.trail.current
         allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
-        allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        allow(self.clear_action, "" if view != View(agent=view.agent) else tr("There is no condition"))
+        self.seeing.show_view()
         self.removing.show_view()
         self.moving.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
-        self.facets.show_filter(view.filter)
+        self.facets.show_filter(view.filter, view.scope)
         found = self._show_chips()
         mode = view.mode if view.query else None
         self.viewer.set_search(view.query.split())
+        self.viewer.set_scope(view.scope)
         self._tell_question()
-        self.items.show_filter(view.filter, view.query, mode, found)
-        self.namespaces.show_filter(view.filter)
+        self.items.show_filter(view.filter, view.query, mode, found, view.scope)
+        self.namespaces.show_filter(view.filter, view.scope)
         self.timeline.show_filter(view.filter)
-        self.context.show_filter(view.filter)
+        # An agent whose view it is has its own document, wherever in it one looks.
+        self.context.show_filter(view.filter if view.scope is None else MetaFilter(reach=view.scope))
         self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
@@ -769,14 +829,15 @@ class MainWindow(QMainWindow):
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
-        found = conditions(view.filter, self._zone, view.query, self.facets.dead)
+        found = conditions(view.own_filter, self._zone, view.query, self.facets.dead)
+        self.chip_bar.empty_text = self.seeing.no_filter_words
         self.chip_bar.show_chips(
             [Chip(one.field, one.words, one.value, one.is_dead, one.note, one.drawn) for one in found]
         )
         return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
-        self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+        self.go(replace(self.trail.current, query=query, mode=mode if query else None))  # type: ignore[arg-type]
 
     def _on_search_box_left(self) -> None:
         self.items.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -784,7 +845,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
         if field == QUERY:
-            self.go(View(filter))
+            self.go(replace(self.trail.current, query="", mode=None))
         else:
             self.go_to_filter(without(filter, field))
 
@@ -805,7 +866,7 @@ class MainWindow(QMainWindow):
     def _on_viewer_similar_wanted(self, query: str) -> None:
         modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
         by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
-        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        view = replace(self.trail.current, query=query, mode=next(iter(by_meaning or modes), None))
         if self.trail.go(view, is_typed=False):
             self._show_view()
 
@@ -861,7 +922,7 @@ class MainWindow(QMainWindow):
             )
 
     def _clear(self) -> None:
-        self.go(View())
+        self.go(View(agent=self.trail.current.agent))
 
     def _on_back_action_triggered(self) -> None:
         self.trail.back()
@@ -892,6 +953,7 @@ class MainWindow(QMainWindow):
             self.asking,
             self.compare,
             self.journal,
+            self.console,
             self.search_box.search_edit,
         ]
         heads: dict[QWidget, QWidget] = {
@@ -902,6 +964,7 @@ class MainWindow(QMainWindow):
             self.compare: self.compare.head,
             self.journal: self.journal.head,
             self.asking: self.asking.head,
+            self.console: self.console.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -955,6 +1018,7 @@ class MainWindow(QMainWindow):
         saved = self.views.get(name)
         if saved is None:
             return
+        view = saved.view
         if saved.facets:
             self.facets.restore(saved.facets)
         if saved.items:
@@ -963,7 +1027,7 @@ class MainWindow(QMainWindow):
         if layout is not None and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
-        if self.trail.go(saved.view, is_typed=False):
+        if self.trail.go(view, is_typed=False):
             self._show_view()
 
     def _saved_view(self, name: str) -> SavedView:
@@ -973,6 +1037,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
+            agent=view.agent,
             layout=sealed(self.saveState(self._layout_version)),
             facets=self.facets.state(),
             items=self.items.arrangement(),
@@ -1030,25 +1095,29 @@ class MainWindow(QMainWindow):
 
     def show_journal(self, path: Path | None = None) -> None:
         """The dock of the journal, with the keyboard in it, at a receipt where one is named."""
-        is_new = not self.journal_dock.isVisible()
-        self.journal_dock.show()
-        self.journal_dock.raise_()  # where it lies under another
-        if is_new and not self._has_own_layout:
-            self.place_docks()
+        self._show_dock(self.journal_dock)
         self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
         if path is not None:
             self.journal.show_receipt(path)
 
+    def show_console(self) -> None:
+        """The dock of the agent's console, with the keyboard in it."""
+        self._show_dock(self.console_dock)
+        self.console.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def show_asking(self, question: str = "") -> None:
         """The dock of questions, with the keyboard in its field; `question` is asked at once."""
-        is_new = not self.ask_dock.isVisible()
-        self.ask_dock.show()
-        self.ask_dock.raise_()
-        if is_new and not self._has_own_layout:
-            self.place_docks()
+        self._show_dock(self.ask_dock)
         self.asking.setFocus(Qt.FocusReason.OtherFocusReason)
         if question:
             self.asking.ask_about(question)
+
+    def _show_dock(self, dock: QDockWidget) -> None:
+        is_new = not dock.isVisible()
+        dock.show()
+        dock.raise_()  # where it lies under another
+        if is_new and not self._has_own_layout:
+            self.place_docks()
 
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
@@ -1182,7 +1251,7 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock is not self.journal_dock)
+            dock.setVisible(dock not in (self.journal_dock, self.console_dock))
         self._docks[3].raise_()
         self.place_docks()
 
@@ -1211,6 +1280,7 @@ class MainWindow(QMainWindow):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setDrawBase(False)
             bar.setExpanding(False)
+            bar.setAccessibleName(tr("Panels in one place"))
             ends = (tr("Tabs before"), tr("Tabs after"))
             for button, words in zip(bar.findChildren(QToolButton), ends, strict=False):
                 button.setAccessibleName(words)  # else it speaks English

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
-from shiboken6 import isValid
-
 from explorer import text
-from explorer.contract import MemoryEngine, MetaFilter, TinyMemoryError, Unavailable
+from explorer.contract import ConfigError, MemoryEngine, TinyMemoryError, Unavailable
 from explorer.engines import (
     ConnectionStore,
     EngineCredential,
@@ -24,74 +19,53 @@ from explorer.engines import (
     find_credential,
     list_engines,
 )
+from explorer.engines.place import has_no_file
 from explorer.i18n import tr
 from explorer.removal.journal import Journal, is_done_in
 from explorer.removal.moving import Interrupted, MoveOutcome, read_interrupted
 from explorer.removal.plan import Target
 from explorer.removal.receipts import Entry, ids_left
+from explorer.removal.words import memory_of, move_title
 from explorer.ui.ask import ask
-from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.key import KeyDialog
-from explorer.ui.dialogs.move import From, MoveDialog, Opened
+from explorer.ui.dialogs.move import MoveDialog, Opened
 from explorer.ui.dialogs.move_parts import words
 from explorer.ui.dialogs.move_parts.form import HERE, Place
 from explorer.ui.engine_words import engine_label
-from explorer.ui.job_list import Job, State
-from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
+from explorer.ui.planned import Planned, sentences
 from explorer.ui.selected import plan_selected
 
 
-class Moves:
-    """One move at a time: what is wanted while one runs brings that one to the front."""
+class Moves(Planned[MoveDialog]):
+    """Moving and copying, and going on with what was interrupted."""
 
     def __init__(self, window: MainWindow, journal: Journal, store: ConnectionStore, keys: KeyStore) -> None:
-        self.window = window
-        self.journal = journal
+        super().__init__(window, journal)
         self.store = store
         self.keys = keys
-        self.memory_path: str | None = None
-        """The file that is open."""
         self.key = ""
         """The name of the saved connection that is open; "" where it is none."""
-        self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
-        self.dialog: MoveDialog | None = None
-        """What is planned, runs or ran, until it is closed."""
-        self._job: Job | None = None
         self._opened: list[MemoryEngine] = []  # by the dialog, which is done with them when it closes
-        self.jobs = Jobs(window)
         window.move_wanted.connect(self._on_window_move_wanted)
         window.journal.continue_wanted.connect(self.go_on)
         window.move_selected_wanted.connect(self._on_window_move_selected_wanted)
-        self.jobs.failed.connect(lambda _, error: self.window.show_exception(error))
 
     def leave(self, memory_path: str | None, connection: str = "") -> None:
         """Another engine is open, on the file of this path and by the saved connection of that name."""
-        self.memory_path, self.key = memory_path, connection
+        self.key = connection
         for lane in ("plan", "selected", "continue"):
             self.jobs.cancel(lane)
-        if self.dialog is not None:
-            self.dialog.leave()
+        self._leave(memory_path)
 
     async def aclose(self) -> None:
-        dialog = self.dialog
-        if dialog is not None:
-            dialog.leave()
-        await self.jobs.aclose()
-        if dialog is not None and isValid(dialog):
-            await dialog.aclose()
+        await super().aclose()
         await self._close_opened()
 
     def plan(self, target: Target, again: tuple[Path, Interrupted] | None = None) -> None:
         """Open the dialog on a target; `again`: as the interrupted receipt at this path has it, which ends then."""
-        if (old := self.dialog) is not None:
-            if old.is_running:
-                old.show()
-                old.raise_()
-                old.activateWindow()
-                return
-            old.close()
-        self.jobs.start("plan", self._places(), partial(self._on_places, target, again))
+        if self._makes_way():
+            self.jobs.start("plan", self._places(), partial(self._on_places, target, again))
 
     async def _places(self) -> list[Place]:
         """Where items can go: the memory that is open, and each saved one that can be written."""
@@ -118,7 +92,7 @@ class Moves:
         elif found is _Left.UNKNOWN:
             window.show_error(tr("Its receipt does not say enough to go on from it. Plan it anew."))
         elif not is_done_in(found, engine, window.connection_name):
-            name = text.inline(found.connection)
+            name = memory_of(found)
             window.show_error(tr("It was interrupted in {name}: open that memory, then go on.", name=name))
         else:
             self.plan(found.target, (path, found))
@@ -135,27 +109,9 @@ class Moves:
                 )
             )
             return
-        source = From(
-            engine,
-            window.connection_name,
-            self.memory_path,
-            self.journal,
-            places,
-            self._open,
-            window.namespaces.names(),
-            local_zone(),
-            is_read_only=window.is_read_only,
-        )
-        dialog = MoveDialog(source, target, window)
-        dialog.item_opened.connect(window.open_item)
-        dialog.list_wanted.connect(self._on_dialog_list_wanted)
-        dialog.folder_wanted.connect(self._on_dialog_folder_wanted)
-        dialog.run_began.connect(partial(self._on_dialog_run_began, dialog))
-        dialog.run_stepped.connect(self._on_dialog_run_stepped)
+        dialog = MoveDialog(self._memory(engine), places, self._open, target, window)
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
-        dialog.finished.connect(partial(self._on_dialog_finished, dialog))
-        self.dialog = dialog
-        dialog.show()  # beside the window, in which samples are looked at
+        self._show(dialog)
         if again is not None:
             path, found = again
             key = HERE if found.to_connection == found.connection else found.to_connection
@@ -167,7 +123,7 @@ class Moves:
                     tr("It went to {name}, which cannot be chosen here.", name=name), icon="warning"
                 )
 
-    def _settle(self, dialog: MoveDialog, path: Path, outcome: MoveOutcome | None, _: bool) -> None:
+    def _settle(self, dialog: MoveDialog, path: Path, outcome: MoveOutcome | None, *_: object) -> None:
         """Another receipt goes on where the one at `path` was interrupted, unless it is of something else."""
         if outcome is not None and outcome.receipt is not None and dialog.is_as_proposed:
             settle = asyncio.to_thread(self.journal.settle, path, outcome.receipt)
@@ -189,6 +145,9 @@ class Moves:
         return await self._built(saved, credential)
 
     async def _built(self, saved: SavedConnection, credential: EngineCredential) -> Opened:
+        if saved.last_opened is not None and await asyncio.to_thread(has_no_file, saved.settings):
+            path = saved.settings.path
+            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
         engine = build_engine(saved.engine, saved.settings, credential)
         self._opened.append(engine)
         health = await engine.health()
@@ -211,55 +170,24 @@ class Moves:
 
     # The dialog
 
-    def _on_dialog_list_wanted(self, filter: MetaFilter) -> None:
-        self.window.go_to_filter(filter)
-        self.window.activateWindow()
-
-    def _on_dialog_folder_wanted(self, path: Path) -> None:
-        self.open_url(QUrl.fromLocalFile(str(path.parent)))
-
-    def _on_dialog_run_began(self, dialog: MoveDialog, title: str) -> None:
-        self._job = self.window.job_list.begin(title, dialog.stop_running)
-
-    def _on_dialog_run_stepped(self, said: str, part: float | None) -> None:
-        if self._job is not None:
-            self.window.job_list.step(self._job, said, part)
-
-    def _on_dialog_run_ended(self, engine: MemoryEngine, outcome: MoveOutcome | None, is_midway: bool) -> None:
-        job, self._job = self._job, None
+    def _on_dialog_run_ended(
+        self, engine: MemoryEngine, outcome: MoveOutcome | None, is_midway: bool, why: str
+    ) -> None:
         if outcome is None:
-            middle = tr("It was left in the middle; the journal has what went.")
-            if job is not None:
-                state = State.CANCELLED if job.is_stopped else State.FAILED
-                self.window.job_list.end(job, state, middle if is_midway else tr("Nothing was moved or copied."))
+            self._end_left(engine, is_midway=is_midway, nothing=tr("Nothing was moved or copied."), why=why)
             self.window.journal.refresh()
-            if is_midway and self.window.engine is engine:
-                self.window.refresh()
             return
-        said = " ".join(filter(None, (text.full_stop(words.outcome_title(outcome)), words.doubt(outcome))))
-        if job is not None:
-            state = State.DONE if outcome.is_clean else State.CANCELLED if job.is_stopped else State.FAILED
-            self.window.job_list.end(job, state, said)
+        said = sentences(move_title(outcome), words.doubt(outcome))
+        self._end_job(said, is_done=outcome.is_clean)
         self.window.journal.refresh()
-        if self.window.engine is not engine:
-            return
-        self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))
-        if outcome.is_clean:
-            self.window.error_banner.show_note(said, icon="check-ring")
-        else:
-            self.window.show_error(said)
-
-    def _on_dialog_finished(self, dialog: MoveDialog, code: int = 0) -> None:
-        if self.dialog is dialog:
-            self.dialog = None
-            self.window.items.setFocus()
-        self.jobs.start(f"end {id(dialog)}", self._end(dialog), lambda _: None)
+        if self.window.engine is engine:
+            self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))
+            self._say_outcome(said, is_clean=outcome.is_clean)
 
     async def _end(self, dialog: MoveDialog) -> None:
-        await dialog.aclose()
+        await super()._end(dialog)
         if self.dialog is None:
             await self._close_opened()
-        dialog.deleteLater()
 
 
 class _Left(Enum):

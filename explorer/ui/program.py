@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
 from explorer import text
 from explorer.asking import WriterStore
-from explorer.asking.settings import FILE_NAME
 from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
@@ -27,6 +26,7 @@ from explorer.engines import (
     list_engines,
     read_only_view,
 )
+from explorer.engines.place import has_no_file, keep_account
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
 from explorer.removal.journal import is_done_in
@@ -36,6 +36,7 @@ from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
+from explorer.ui.files import choose_memory
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -65,6 +66,15 @@ class Opened:
     credential: EngineCredential = None
 
 
+class _Gone(ConfigError):
+    """A memory whose file is not there."""
+
+    def __init__(self, opened: Opened) -> None:
+        path = opened.settings.path
+        super().__init__(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
+        self.opened = opened
+
+
 class Program:
     """Opens memories into one window, one at a time, and ends in order. Each window has an engine of its own."""
 
@@ -84,7 +94,7 @@ class Program:
         self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
         self.moves = Moves(window, journal, store, keys)
-        window.asking.writers = WriterStore(store.path.with_name(FILE_NAME))
+        window.asking.writers = WriterStore(store.path.with_name("answers.json"))
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run
@@ -121,7 +131,7 @@ class Program:
         elif options.connection is not None:
             await self.open_saved(options.connection, is_read_only=options.is_read_only)
         elif key:
-            await self._open_again(key, is_read_only=options.is_read_only)
+            await self._open_key(key, is_read_only=options.is_read_only)
         elif options.is_sample or not self._saved:
             await self.open_sample(is_read_only=options.is_read_only)
         else:
@@ -136,22 +146,13 @@ class Program:
         """Open what was open last; the sample where that is not possible any more."""
         last = max(self._saved, key=lambda saved: saved.last_opened.unix_ns if saved.last_opened is not None else 0)
         try:
-            await self._open_again(f"{_SAVED_KEY}{last.name}", is_read_only=is_read_only)
+            await self.open_saved(last.name, is_read_only=is_read_only)
         except TinyMemoryError as error:
             await self.open_sample(is_read_only=is_read_only)
-            self.window.show_exception(error)
+            self._say_failed(error)
         else:
             if self.window.engine is None:  # its key was not given
                 await self.open_sample(is_read_only=is_read_only)
-
-    async def _open_again(self, key: str, *, is_read_only: bool) -> None:
-        """Open what was open when the program ended. Raises ConfigError for a file that is not there any more: an empty
-        one in its place would look as if all had been forgotten."""
-        paths = {f"{_SAVED_KEY}{saved.name}": saved.settings.path for saved in self._saved}
-        path = key.removeprefix(_FILE_KEY) if key.startswith(_FILE_KEY) else paths.get(key)
-        if path is not None and not await asyncio.to_thread(os.path.exists, path):
-            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
-        await self._open_key(key, is_read_only=is_read_only)
 
     async def open_like(self, other: Program) -> None:
         """Open what another window shows, and show the same of it; a key that was given there is not asked again."""
@@ -168,12 +169,12 @@ class Program:
         settings = EngineSettings(path=str(path), read_only=is_read_only or None)
         await self._open(Opened(_SAMPLE_KEY, tr("Sample memory"), "sqlite", settings))
 
-    async def open_file(self, path: Path, *, is_read_only: bool = False) -> None:
+    async def open_file(self, path: Path, *, is_read_only: bool = False, may_be_new: bool = True) -> None:
         path = _absolute(path)
         settings = file_settings(path, read_only=is_read_only or None)
-        await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings))
+        await self._open(Opened(f"{_FILE_KEY}{path}", path.name, "sqlite", settings), may_be_new=may_be_new)
 
-    async def open_saved(self, name: str, *, is_read_only: bool = False) -> None:
+    async def open_saved(self, name: str, *, is_read_only: bool = False, may_be_new: bool = False) -> None:
         """Open a saved connection, read-only at least where it is saved so, asking for its key where it is not kept."""
         await self._load_saved()
         saved = next((saved for saved in self._saved if saved.name == name), None)
@@ -194,14 +195,17 @@ class Program:
                 return
             credential = dialog.credential
         settings = saved.settings.model_copy(update={"read_only": True}) if is_read_only else saved.settings
-        if await self._open(Opened(f"{_SAVED_KEY}{name}", name, saved.engine, settings, credential)):
-            await self._touch(name)
+        opened = Opened(f"{_SAVED_KEY}{name}", name, saved.engine, settings, credential)
+        await self._open(opened, may_be_new=may_be_new)
 
-    async def _open(self, opened: Opened) -> bool:
+    async def _open(self, opened: Opened, *, may_be_new: bool = False) -> bool:
         """Show `opened` in the window; False where it cannot be opened, which is said, and what was open stays.
 
-        The view stays where `opened` is what is open already, opened in another way.
+        The view stays where `opened` is what is open already, opened in another way. Raises ConfigError for a file that
+        is not there, unless it `may_be_new`: an empty one in its place would look as if all had been forgotten.
         """
+        if not may_be_new and await asyncio.to_thread(has_no_file, opened.settings):
+            raise _Gone(opened)
         engine = build_engine(opened.engine_id, opened.settings, opened.credential)
         # Translators: the title of a job: a file, or a connection, is being opened.
         opening = tr("Open {name}", name=text.isolate(text.shown(opened.name, 60)))
@@ -227,6 +231,8 @@ class Program:
             self._say_down(opened, health)
         if old is not None:
             await self._close_engine(old)
+        if health.is_serving and opened.key.startswith(_SAVED_KEY):
+            await self._touch(opened.key.removeprefix(_SAVED_KEY))
         return health.is_serving
 
     def _show(self, opened: Opened, engine: MemoryEngine) -> None:
@@ -280,8 +286,8 @@ class Program:
             said += " " + tr("Connections has its settings.")
         self.window.show_error(said, retry=lambda: self._start_open(opened))
 
-    def _start_open(self, opened: Opened) -> None:
-        self.jobs.start("open", self._open(opened), lambda _: None)
+    def _start_open(self, opened: Opened, *, may_be_new: bool = False) -> None:
+        self.jobs.start("open", self._open(opened, may_be_new=may_be_new), lambda _: None)
 
     async def _close_engine(self, engine: MemoryEngine) -> None:
         try:
@@ -369,18 +375,16 @@ class Program:
         elif key.startswith(_SAVED_KEY):
             await self.open_saved(key.removeprefix(_SAVED_KEY), is_read_only=is_read_only)
         elif key.startswith(_FILE_KEY):
-            await self.open_file(Path(key.removeprefix(_FILE_KEY)), is_read_only=is_read_only)
+            path = Path(key.removeprefix(_FILE_KEY))
+            await self.open_file(path, is_read_only=is_read_only, may_be_new=False)
 
     def _on_open_action_triggered(self) -> None:
         self.jobs.start("open", self._choose_file(), lambda _: None)
 
     async def _choose_file(self) -> None:
-        dialog = QFileDialog(self.window, tr("Open a memory file"), str(Path.home()))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
-        if not await ask(dialog) or not dialog.selectedFiles():
+        path = await choose_memory(self.window, tr("Open a memory file"))
+        if path is None:
             return
-        path = Path(dialog.selectedFiles()[0])
         saved = next((s for s in self._saved if s.settings.path is not None and Path(s.settings.path) == path), None)
         if saved is None:
             saved = SavedConnection(
@@ -419,7 +423,7 @@ class Program:
         await self._load_saved()
         self._show_choices()
         if is_open_wanted:
-            await self.open_saved(dialog.chosen_name)
+            await self.open_saved(dialog.chosen_name, may_be_new=dialog.chosen_is_new)
         self._say_notices()
 
     def follow_rename(self, old: str, new: str) -> None:
@@ -428,7 +432,12 @@ class Program:
         self.window.views.move(before, after)
         self._saved = [one.model_copy(update={"name": new}) if one.name == old else one for one in self._saved]
         if self._opened is not None and self._opened.key == before:
-            self._opened = replace(self._opened, key=after, name=new)
+            settings = self._opened.settings
+            if settings.path is None and settings.account is None:
+                settings = settings.model_copy(update={"account": old})
+                if self.window.engine is not None:
+                    keep_account(self.window.engine, old)
+            self._opened = replace(self._opened, key=after, name=new, settings=settings)
             self.window.show_name(new)
             self.moves.key = new
         self._show_choices()
@@ -439,7 +448,15 @@ class Program:
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.has_failed |= lane == "open"
-        self.window.show_exception(error)
+        self._say_failed(error)
+
+    def _say_failed(self, error: Exception) -> None:
+        if isinstance(error, _Gone):
+            begin = partial(self._start_open, error.opened, may_be_new=True)
+            said = text.sentence(error.text)
+            self.window.error_banner.show_note(said, tr("Begin an empty memory there"), begin, icon="warning")
+        else:
+            self.window.show_exception(error)
 
     # The end
 

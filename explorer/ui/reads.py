@@ -45,6 +45,7 @@ def watch(window: MainWindow) -> None:
         (window.context.jobs, of_context(window)),
         (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
+        (window.console.jobs, of_console(window)),
         (window.asking.jobs, of_asking(window)),
     )
     for jobs, reads in owners:
@@ -131,6 +132,16 @@ def of_journal(window: MainWindow) -> Reads:
     }
 
 
+def of_console(window: MainWindow) -> Reads:
+    jobs = window.console.jobs
+    return {
+        "call": Read(tr("Calling a tool of the agent"), partial(jobs.stop, "call"), holds_window=True),
+        "write": Read(tr("A tool of the agent that writes"), partial(jobs.stop, "write"), holds_window=True),
+        "show": None,  # writes what came, a piece at a time
+        "open": Read(tr("Reading an item of the answer"), partial(jobs.stop, "open")),
+    }
+
+
 def of_asking(window: MainWindow) -> Reads:
     stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
     return {
@@ -210,6 +221,7 @@ def of_viewer(window: MainWindow) -> Reads:
         "raw": Read(tr("Writing the item as JSON"), stop),
         "why": Read(tr("Asking why it was found"), stop),
         "fingerprint": Read(tr("Checking the id of the item"), stop),
+        "seen": Read(tr("Looking who can see the item"), stop),
         "rest": Read(tr("Loading the rest of the item"), viewer.cancel_rest, rest),
         "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.stop, "find")),
         "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.stop, "copy"), holds_window=True),

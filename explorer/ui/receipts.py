@@ -12,6 +12,7 @@ from explorer.removal.journal import is_done_in, target_left
 from explorer.removal.page import heading, page
 from explorer.removal.plan import Action
 from explorer.removal.receipts import Receipt
+from explorer.removal.words import memory_of
 from explorer.ui import reads
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.receipt_page import ReceiptPage
@@ -86,7 +87,7 @@ class Receipts:
             return
         if target is None:
             await asyncio.to_thread(self._removals.journal.settle, path)
-            self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
+            self.window.error_banner.show_done(tr("Nothing of it is left to be done."))
             return
         self._removals.plan(target, action, continues=path)
 
@@ -101,5 +102,5 @@ class Receipts:
         if engine is not None and is_done_in(receipt, engine, self.window.connection_name):
             return True
         said = tr("That was done in another memory. Open it first")
-        self.window.show_error(text.named(said, text.inline(receipt.connection)))
+        self.window.show_error(text.named(said, memory_of(receipt)))
         return False

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QPushButton, QSizePolicy, QStyle, QToolTip, QWidget
 
+from explorer.conditions import conditions
 from explorer.contract import (
     Histogram,
     HistogramRequest,
@@ -34,7 +35,6 @@ from explorer.i18n import mark, tr
 from explorer.text import at_least, counted, from_to, isolate, listed, named, number, tip, utc, when_full
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
-from explorer.ui.conditions import conditions
 from explorer.ui.jobs import Jobs
 from explorer.ui.news import may_pass, sentence
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
-import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,31 +11,24 @@ from typing import Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 from explorer import text
 from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter, Reach, TinyMemoryError
 from explorer.i18n import tr, tr_n
 from explorer.transfer import (
-    BadLine,
     ExportProgress,
-    ImportProgress,
     export_jsonl,
     export_named,
     import_jsonl,
-    refuse_memory,
     sandbox_roots,
 )
 from explorer.ui import news
-from explorer.ui.ask import ask, confirm
+from explorer.ui.files import JSON_LINES, choose_source, choose_target
+from explorer.ui.import_job import NAME_CHARS, ImportJob, end_badly
 from explorer.ui.item_questions import Count
-from explorer.ui.job_list import Job, Progress, Read, State, items_done
+from explorer.ui.job_list import Progress, Read, State, items_done
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
-
-BAD_LINES_SHOWN = 200
-_NAME_CHARS = 40
-_JSON_LINES = "JSON Lines (*.jsonl *.ndjson)"
 
 
 class Transfers:
@@ -109,72 +100,27 @@ class Transfers:
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self.window.show_exception(error)
 
-    async def _choose(self, title: str, *, to_save: str = "") -> Path | None:
-        dialog = QFileDialog(self.window, title, self._folder)
-        dialog.setNameFilters([_JSON_LINES, tr("All files") + " (*)"])
-        if to_save:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
-            dialog.setDefaultSuffix(Path(to_save).suffix.removeprefix("."))
-            dialog.selectFile(to_save)
-        else:
-            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        if not await ask(dialog) or not dialog.selectedFiles():
-            return None
-        path = Path(dialog.selectedFiles()[0])
-        self._folder = str(path.parent)
-        return path
-
     async def _import(self, lane: str, engine: MemoryEngine, path: Path | None) -> None:
-        path = path or await self._choose(tr("Import items from a JSON Lines file"))
         if path is None:
-            return
-        jobs = self.window.job_list
-        name = text.isolate(text.shown(path.name, _NAME_CHARS))
-        job = jobs.begin(tr("Import {file}", file=name), lambda: self.jobs.cancel(lane))
+            title = tr("Import items from a JSON Lines file")
+            if (path := await choose_source(self.window, title, JSON_LINES, self._folder)) is None:
+                return
+            self._folder = str(path.parent)
+        name = text.isolate(text.shown(path.name, NAME_CHARS))
+        retry = self._if_open(engine, partial(self._start, lambda lane: self._import(lane, engine, path)))
+        title, cancel = tr("Import {file}", file=name), partial(self.jobs.cancel, lane)
+        job = ImportJob(self.window, engine, title, cancel, _imported, retry)
         self._unbegun.discard(lane)
-        retry = partial(self._start, lambda lane: self._import(lane, engine, path))
-        bad: list[BadLine] = []
-        done = ImportProgress()
         failure: TinyMemoryError | None = None
-        try:
-            async with contextlib.aclosing(import_jsonl(engine, path)) as steps:
-                async for done in steps:
-                    bad += done.bad[: BAD_LINES_SHOWN - len(bad)]
-                    part = done.bytes_done / done.bytes_total if done.bytes_total else None
-                    read = text.share(done.bytes_done, done.bytes_total) if done.bytes_total else text.number(done.read)
-                    jobs.step(job, read, part)
-        except TinyMemoryError as error:
-            failure = error
-        except BaseException as error:  # cancelled, or a fault of ours
-            self._end_badly(job, error, _imported(done), self._if_open(engine, retry))
-            raise
-        finally:
-            if done.stored and self.window.engine is engine:
-                self.window.refresh()
-        said = text.named(text.inline(path.name), _imported(done))
-        lines = [tr("line {n}: {reason}", n=line.number, reason=text.shown(line.reason, 600)) for line in bad]
-        if done.refused > len(bad):
-            lines.append(text.and_more(done.refused - len(bad)))
-        if failure is not None:
-            said, lines = f"{news.sentence(failure)} {said}", [*lines, news.details(failure)]
-        details = "\n".join(lines)
-        if failure is not None:
-            jobs.end(job, State.FAILED, said, details, self._if_open(engine, retry))
-        else:
-            jobs.end(job, State.DONE, said, details)
-        if details:
-            self.window.show_error(said, details)
-        else:
-            self.window.error_banner.show_note(said)
-
-    def _end_badly(self, job: Job, error: BaseException, said: str, retry: Callable[[], None]) -> None:
-        if isinstance(error, Exception):
-            said = f"{news.sentence(error)} {said}"
-            self.window.job_list.end(job, State.FAILED, said, news.details(error), retry)
-        else:
-            said = " ".join((tr("Cancelled."), said))
-            self.window.job_list.end(job, State.CANCELLED, said, retry=retry)
+        with job.running():
+            try:
+                async with contextlib.aclosing(import_jsonl(engine, path)) as steps:
+                    async for done in steps:
+                        job.step(done)
+            except TinyMemoryError as error:
+                failure = error
+        why, details = ("", "") if failure is None else (news.sentence(failure), news.details(failure))
+        job.end(why, details, has_failed=failure is not None, about=text.inline(path.name))
 
     def _if_open(self, engine: MemoryEngine, retry: Callable[[], None]) -> Callable[[], None]:
         """`retry` while the memory that it is for is still the one that is open."""
@@ -237,18 +183,9 @@ class Transfers:
             await self._write(lane, engine, path, export, len(ids), gone=gone)
 
     async def _choose_target(self, title: str) -> Path | None:
-        """A file to write, which may take the place of one that is there."""
-        path = await self._choose(title, to_save="memory.jsonl")
-        if path is None:
-            return None
-        await asyncio.to_thread(refuse_memory, path, self.memory_path)
-        if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
-            self.window,
-            tr("{file} is there already", file=text.inline(path.name)),
-            tr("The export takes its place."),
-            tr("Replace it"),
-        ):
-            return None
+        path = await choose_target(self.window, title, "memory.jsonl", JSON_LINES, self.memory_path, self._folder)
+        if path is not None:
+            self._folder = str(path.parent)
         return path
 
     def _open_folder(self, folder: Path) -> None:
@@ -269,7 +206,7 @@ class Transfers:
         `gone`: of items that were chosen one by one, how many were not found any more before.
         """
         jobs = self.window.job_list
-        name = text.isolate(text.shown(path.name, _NAME_CHARS))
+        name = text.isolate(text.shown(path.name, NAME_CHARS))
         job = jobs.begin(tr("Export to {file}", file=name), lambda: self.jobs.cancel(lane))
         self._unbegun.discard(lane)
         again = self._if_open(
@@ -283,7 +220,7 @@ class Transfers:
                     incomplete += done.incomplete
                     jobs.step(job, *items_done(done.written, total))
         except BaseException as error:
-            self._end_badly(job, error, tr("No file was written."), again)
+            end_badly(jobs, job, error, tr("No file was written."), again)
             raise
         said = tr(
             "{items}, {size}, in {file}.",
@@ -320,11 +257,5 @@ class Transfers:
         jobs.end(job, State.DONE, said, "\n".join(incomplete))
 
 
-def _imported(done: ImportProgress) -> str:
-    said = [
-        tr_n("{n} item stored", "{n} items stored", done.stored, n=text.number(done.stored)),
-        tr("{n} held already", n=text.number(done.replayed)),
-    ]
-    if done.refused:
-        said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
-    return text.full_stop(text.listed(said))
+def _imported(n: int) -> str:
+    return tr_n("{n} item stored", "{n} items stored", n, n=text.number(n))

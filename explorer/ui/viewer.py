@@ -46,6 +46,7 @@ from explorer.contract import (
     ItemKind,
     Learning,
     MemoryEngine,
+    Namespace,
     Reach,
     StoreItem,
     TurnRange,
@@ -82,6 +83,7 @@ from explorer.ui.viewer_parts.parsing import measured, parsed
 from explorer.ui.viewer_parts.passage import Cited, Sought, sought, spans_in
 from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import GrowingReader, PlainReader, Reader, long_line_note
+from explorer.ui.viewer_parts.seen_by import Seen, SeenBy, seen_at
 from explorer.ui.viewer_parts.thread import find_conversation, find_whole, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
 from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
@@ -208,6 +210,7 @@ class ItemViewer(QWidget):
     """
 
     filter_wanted = Signal(str, object)  # a field of MetaFilter, and one value of the item for it
+    agent_wanted = Signal(object)  # a Namespace: see as an agent that is placed there
     similar_wanted = Signal(str)  # the query that looks for items like this one
     failed = Signal(object)  # an exception
 
@@ -240,6 +243,11 @@ class ItemViewer(QWidget):
         self._pages: dict[str, QWidget] = {}  # by segment, what is made already
         self._writings: dict[str, Writing] = {}
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
+        self.known_nodes: Callable[[], list[Namespace]] = list
+        """All nodes of the memory that are known, of which it is told who can see an item."""
+        self._seen: tuple[Namespace, Seen] | None = None
+        self._scope: Reach | None = None
+        self._reveals_seen = False
         self.jobs = Jobs(self)
         self._build_header()
         self._build_body()
@@ -257,6 +265,10 @@ class ItemViewer(QWidget):
         for grid in (self.pairs, self.metadata):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
+        for seen_by in (self.card.seen_by, self.seen_by):
+            seen_by.agent_wanted.connect(self.agent_wanted)
+            seen_by.node_wanted.connect(lambda node: self.filter_wanted.emit("reach", node))
+        self.who_action.triggered.connect(self.show_who)
         self.card.conversation_wanted.connect(self._find_conversation)
         self.whole_button.clicked.connect(self._find_whole)
         self.back_button.clicked.connect(self._on_back_button_clicked)
@@ -294,6 +306,8 @@ class ItemViewer(QWidget):
         self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.next_action = self._found_action(tr("The next place found"), "F3", 1)
         self.previous_action = self._found_action(tr("The place found before"), "Shift+F3", -1)
+        self.who_action = QAction(tr("Who can see this"), self)
+        icons.keep(self.who_action, "eye")
         self.page_actions = {choice: QAction(tr(choice), self) for choice in (READ, RAW, METADATA, WHY)}
         self.rest_action = QAction(tr(LOAD), self)
         for action in (*self.page_actions.values(), self.rest_action):
@@ -313,6 +327,7 @@ class ItemViewer(QWidget):
         menu.setTitle(tr("Item"))
         self._of_item_actions = [
             self.find_action,
+            self.who_action,
             self.next_action,
             self.previous_action,
             menu.addAction(tr("Copy text"), self.copy_text),
@@ -327,7 +342,7 @@ class ItemViewer(QWidget):
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.more_button, "more")
         menu = QMenu(self.more_button)
-        menu.addActions([self.find_action, self.similar_action])
+        menu.addActions([self.find_action, self.similar_action, self.who_action])
         self.more_button.setMenu(menu)
         row = QHBoxLayout(self.header)
         row.setContentsMargins(margins(12, 0, 8, 0))
@@ -408,6 +423,11 @@ class ItemViewer(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(16 - RING, 12, 16 - RING, 12)
         column.addWidget(self.metadata)
+        self.seen_by = SeenBy()
+        below = QVBoxLayout()
+        below.setContentsMargins(RING, 12, RING, 0)
+        below.addWidget(self.seen_by)
+        column.addLayout(below)
         column.addStretch(1)
         self.metadata_view = QScrollArea()
         self.metadata_view.setObjectName("metadataView")
@@ -463,6 +483,7 @@ class ItemViewer(QWidget):
     def set_engine(self, engine: MemoryEngine | None) -> None:
         """Show nothing, and read from another engine from now on."""
         self._engine = engine
+        self._seen = None
         self.show_hit(None)
 
     def _enable_actions(self) -> None:
@@ -534,7 +555,7 @@ class ItemViewer(QWidget):
 
     def cancel_reading(self) -> None:
         """Stop what the pages wait for. What was read stays, and the rest can be asked for again."""
-        for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint"):
+        for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint", "seen"):
             self.jobs.stop(lane)
         if self._hit is None:
             return
@@ -557,6 +578,12 @@ class ItemViewer(QWidget):
         if self.segments.choice == WHY:
             self._show_page()
 
+    def set_scope(self, scope: Reach | None) -> None:
+        """What the agent reads whose view is shown; None for a view of nobody's. Other items say that they are out."""
+        if scope != self._scope:
+            self._scope = scope
+            self._show_place()
+
     def show_listed(self, is_listed: bool) -> None:
         """Say whether the item that was shown last is one of the list; until told otherwise it is."""
         self._is_listed = is_listed
@@ -567,12 +594,14 @@ class ItemViewer(QWidget):
         self.back_button.setVisible(self._origin is not None)
         is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
         self.back_button.setText(tr("Back to the part") if is_part else tr("Back to the learning"))
-        self.listed_label.setVisible(self._origin is None and not self._is_listed)
+        is_out = self._scope is not None and self._hit is not None and not self._scope.admits(self._hit.meta.namespace)
+        self.listed_label.setText(tr("Out of the agent's reach") if is_out else tr("Not in this list"))
+        self.listed_label.setVisible(is_out or (self._origin is None and not self._is_listed))
         words, can_open = self._piece_words()
         self.piece_label.setText(words)
         self.piece_label.setToolTip(tip(words))
         self.whole_button.setVisible(can_open)
-        self.place_row.setVisible(self._origin is not None or not self._is_listed or bool(words))
+        self.place_row.setVisible(self._origin is not None or is_out or not self._is_listed or bool(words))
 
     def _piece_words(self) -> tuple[str, bool]:
         """Of what the item is a piece, and whether the whole can be asked for."""
@@ -832,6 +861,7 @@ class ItemViewer(QWidget):
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
         # What the bar looks for is counted in the texts, so that while it is open the statement is one of them.
         with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding or bool(self._passage)
+        self._ask_seen(hit)
         steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
 
@@ -897,8 +927,46 @@ class ItemViewer(QWidget):
     def _show_metadata(self, hit: Hit) -> None:
         self.metadata.show_pairs(all_pairs(hit, self.item, self._zone))
         self.metadata_view.verticalScrollBar().setValue(0)
+        self._ask_seen(hit)
         self._use(METADATA, self.metadata_view)
         self._ask_fingerprint()
+
+    def _ask_seen(self, hit: Hit) -> None:
+        """Which nodes read the item: it depends on its own node alone."""
+        at = hit.meta.namespace
+
+        def show(seen: Seen | None) -> None:
+            self._seen = (at, seen) if seen is not None else None
+            for seen_by in (self.card.seen_by, self.seen_by):
+                seen_by.show_seen(seen)
+            self._reveal_seen()
+
+        if self._seen is None or self._seen[0] != at:
+            show(None)
+            self.jobs.start("seen", asyncio.to_thread(seen_at, at, self.known_nodes()), show)
+
+    def on_nodes_changed(self) -> None:
+        """Other nodes are known than before, so others may see the item."""
+        self._seen = None
+        if self._hit is not None and not {self.card, self.metadata_view}.isdisjoint(self._pages.values()):
+            self._ask_seen(self._hit)
+
+    def show_who(self) -> None:
+        """The nodes that can see the item, with the keyboard among them."""
+        if self._hit is None:
+            return
+        self._choose_page(METADATA)
+        self._reveals_seen = True
+        self._reveal_seen()
+        self.seen_by.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _reveal_seen(self) -> None:
+        """Scroll to the nodes that can see the item, once they are known, where they were asked for."""
+        page = self.metadata_view.widget()
+        if self._reveals_seen and self._seen is not None and page is not None and (layout := page.layout()) is not None:
+            self._reveals_seen = False
+            layout.activate()
+            self.metadata_view.ensureWidgetVisible(self.seen_by)
 
     def _ask_fingerprint(self) -> None:
         """Whether the id is the one that the content gives: its line comes when that is known."""
@@ -961,7 +1029,7 @@ class ItemViewer(QWidget):
         found: list[tuple[Reader | PlainReader, int]] = []
         for part in self._texts(READ):
             text = part.document().toRawText()
-            spans = Spans.of(text, [] if found else spans_in(text, passage))
+            spans = Spans.of(text, [] if found else spans_in(text, passage, is_whole=not self._can_load_rest))
             mark_spans(part, spans)
             if spans:
                 found.append((part, spans.starts[0]))

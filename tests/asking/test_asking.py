@@ -186,7 +186,10 @@ async def test_writer_gets_the_passages_and_its_answer_is_marked_locally(folder:
         )
         answered = await ask(engine, "At how many degrees does the kiln fire?", writer=writer)
     assert writer.given == [
-        ("At how many degrees does the kiln fire?", [Given(KILN, "2024-05-04"), Given(AGAIN, "2024-05-04")])
+        (
+            "At how many degrees does the kiln fire?",
+            [Given(KILN, "Saturday, 4 May 2024"), Given(AGAIN, "Saturday, 4 May 2024")],
+        )
     ]
     assert told(answered) == [
         ("It fires at 1,240 degrees.", (1,), None),
@@ -222,3 +225,15 @@ async def test_writer_gets_the_begin_of_a_long_passage() -> None:
     await ask(engine, "kiln", writer=writer)
     ((_, (given,)),) = writer.given
     assert given.text == text[:2_000]
+
+
+async def test_writer_gets_the_first_of_many_long_passages() -> None:
+    engine = Foreign()
+    items = [(learning(f"kiln {number} {'x' * 1_990}"), f"kiln {number} {'x' * 1_990}") for number in range(20)]
+    await engine.told("x", *items)
+    writer = Told("kiln 3 [4]. kiln 19 [20].")
+    answered = await ask(engine, "kiln", writer=writer)
+    ((_, given),) = writer.given
+    assert len(given) == 12
+    assert len(answered.citations) == 20
+    assert [sentence.mark for sentence in answered.sentences] == [None, Mark.OUT_OF_RANGE]

@@ -38,7 +38,7 @@ KEY = "sk-live-0123456789"
 KILN = "The kiln fires at 1,240 degrees."
 QUESTION = "At how many degrees does the kiln fire?"
 SECRET = "The safe opens with 8812."
-GIVEN = [Given(KILN, "2024-05-04"), Given("It is closed on Mondays.")]
+GIVEN = [Given(KILN, "Saturday, 4 May 2024"), Given("It is closed on Mondays.")]
 
 
 def writer_of(chat: ChatServer, key: str | None = KEY) -> EndpointWriter:
@@ -106,7 +106,7 @@ async def test_exactly_the_passages_are_sent(folder: Path) -> None:
         assert asked.data == {
             "question": QUESTION,
             "passages": [
-                {"number": 1, "day": "2024-05-04", "text": KILN},
+                {"number": 1, "day": "Saturday, 4 May 2024", "text": KILN},
                 {"number": 2, "text": "The kiln fires in June."},
             ],
         }

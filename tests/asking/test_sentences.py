@@ -111,6 +111,17 @@ def test_what_says_nothing_is_no_sentence(answer: str) -> None:
     assert all(sentence.mark is not None for sentence in by_marks(answer, PASSAGES))
 
 
+@pytest.mark.parametrize(
+    "part", ["a. ", ". ", "…", "a [1]. ", "[1] ", "( ", "“tea” ", "“", f"{PASSAGES[1]} ", "\n", " "]
+)
+def test_long_answers_take_no_longer_than_they_are(part: str) -> None:
+    answer = part * (40_000 // len(part))
+    by_marks(answer, PASSAGES)
+    by_quotes(answer, [*PASSAGES, "tea"])
+    quotes_in(answer)
+    apart(answer)
+
+
 # --- an engine's own words ---
 
 

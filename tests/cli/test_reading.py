@@ -373,6 +373,17 @@ def test_saved_connection_is_opened(db: Path, run: Run, monkeypatch: pytest.Monk
     assert ran == Ran(1, "", "tinymemory: there is no saved connection named None␛; saved are: Notes\n")
 
 
+def test_a_saved_file_that_is_gone_is_not_made_anew(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TINYMEMORY_DB", raising=False)
+    gone, lines = tmp_path / "gone.db", tmp_path / "items.jsonl"
+    lines.write_text("".join(dump_item(item) + "\n" for item in ITEMS))
+    ConnectionStore().save(SavedConnection(name="Notes", engine="sqlite", settings=EngineSettings(path=str(gone))))
+    ConnectionStore().touch("Notes")
+    ran = run("import", lines, "--connection", "Notes")
+    assert ran == Ran(1, "", f"tinymemory: {gone} is not there any more; it was moved, renamed or removed\n")
+    assert not gone.exists()
+
+
 def test_key_that_must_be_asked_for_needs_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ConnectionStore().save(
         SavedConnection(name="Cloud", engine="reference", key_from=KeyPlace.ENVIRONMENT, key_variable="CLOUD_KEY")

@@ -39,7 +39,8 @@ from explorer.contract.reference import ReferenceEngine
 from explorer.engines.sqlite.engine import SqliteEngine
 from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
-from tests.removal.made import counted, done, ids_of, named
+from tests.removal.made import counted, done, named
+from tests.removal.written import everything
 
 NODES = [
     Namespace.parse(node)
@@ -190,7 +191,7 @@ async def goes_exactly(
     await engine.erase(EraseRequest(reach=EVERYTHING, whole_tree=True))
     by_id = {item.fingerprint(): item for item in stored}
     await engine.store_many(stored)
-    before = await everything(engine)
+    before = await everything(engine, NODES)
     assert before == set(by_id)
     removal = await counted(engine, target, action, journal)
     preview = removal.preview
@@ -205,7 +206,7 @@ async def goes_exactly(
     if not expected:
         return
     outcome = await done(removal)
-    assert await everything(engine) == before - expected
+    assert await everything(engine, NODES) == before - expected
     assert (outcome.removed, outcome.left, outcome.already_gone) == (len(expected), [], 0)
     assert outcome.stored_after == len(before) - len(expected)
     assert outcome.is_clean, outcome.checks
@@ -214,8 +215,3 @@ async def goes_exactly(
 
 def _is_below(item: StoreItem, node: Namespace) -> bool:
     return item.meta.namespace.is_within(node)
-
-
-async def everything(engine: MemoryEngine) -> set[ItemId]:
-    """The ids of all that is stored, node by node: no reach and no sandbox stands between."""
-    return {id for node in NODES for id in await ids_of(engine, MetaFilter(reach=Reach.exact(node)))}

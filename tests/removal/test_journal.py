@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from explorer.contract import ForgetTarget, InvalidRequest, ItemId, MemoryEngine, Namespace, StoreItem, StoreReceipt
-from explorer.engines import EngineSettings, build_engine, read_only_view
+from explorer.engines import ConnectionStore, EngineSettings, SavedConnection, build_engine, read_only_view
 from explorer.engines.place import keep_place
 from explorer.removal import journal as journal_module
 from explorer.removal.journal import Journal, default_folder, is_done_in
@@ -19,14 +19,14 @@ from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Entry, Receipt, ids_left
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal.made import done
-from tests.removal.written import counted, planned, ten
+from tests.removal.written import begin, planned, ready, ten
 
 
 async def test_newest_first_and_by_number_within_a_second(journal: Journal) -> None:
     engine = await ten()
     paths = []
     for action in ("erase", "forget", "erase", "erase"):
-        with journal.begin(await counted(engine, journal), action) as writer:
+        with begin(journal, await ready(engine, journal), action) as writer:
             paths.append(writer.path)
     assert [entry.path for entry in journal.entries()] == paths[::-1]
     assert len({path.name for path in paths}) == 4
@@ -38,7 +38,7 @@ def test_no_folder_is_an_empty_journal(journal: Journal) -> None:
 
 
 async def test_strange_files_beside_receipts(journal: Journal) -> None:
-    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+    with begin(journal, await ready(await ten(), journal), "forget") as writer:
         writer.close(removed=5)
     (journal.folder / "notes.txt").write_text("mine")
     (journal.folder / "items.jsonl").write_text('{"type":"learning"}\n')
@@ -53,13 +53,13 @@ async def test_strange_files_beside_receipts(journal: Journal) -> None:
 
 async def test_search(journal: Journal) -> None:
     engine = await ten()
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     first, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         a = writer.path
-    other = await counted(engine, journal, Target.below(Namespace.parse("agent:b")), Action.ERASE)
+    other = await ready(engine, journal, Target.below(Namespace.parse("agent:b")), Action.ERASE)
     other.connection = "Straße"
-    with journal.begin(other, "erase") as writer:
+    with begin(journal, other, "erase") as writer:
         b = writer.path
 
     def found(words: str) -> list[Path]:
@@ -95,10 +95,10 @@ async def test_a_list_reads_heads_and_tails_only(journal: Journal) -> None:
 async def test_the_first_line_is_short_however_much_goes(journal: Journal) -> None:
     nodes = [f"agent:n{n:04}" for n in range(600)]
     engine = await filled([learning(f"of {node}", node) for node in nodes], FakeEngine())
-    removal = await counted(engine, journal, Target.below(Namespace.ROOT))
-    chosen = await counted(engine, journal, Target.of_ids(planned(removal)))
+    removal = await ready(engine, journal, Target.below(Namespace.ROOT))
+    chosen = await ready(engine, journal, Target.of_ids(planned(removal)))
     for one in (removal, chosen):
-        with journal.begin(one, "forget") as writer:
+        with begin(journal, one, "forget") as writer:
             pass
         assert len(writer.path.read_bytes().split(b"\n")[0]) < 20_000
         entry = Entry.read(writer.path)
@@ -144,6 +144,31 @@ async def test_an_endpoint_is_known_by_its_address_and_its_name(journal: Journal
     assert not is_done_in(done, at("https://other.example.com/v1"), "mine")
 
 
+async def test_an_endpoint_is_known_by_the_first_name_of_its_connection(journal: Journal, tmp_path: Path) -> None:
+    def at(saved: SavedConnection | None) -> FakeEngine:
+        assert saved is not None
+        engine = FakeEngine()
+        keep_place(engine, saved.settings, None)
+        return engine
+
+    store, endpoint = ConnectionStore(tmp_path / "connections.json"), "https://memory.example.com/v1"
+    store.add(SavedConnection(name="mine", engine="fake", settings=EngineSettings(endpoint=endpoint)))
+    first = begun(journal, at(store.get("mine")), "mine")
+    for before, after in (("mine", "ours"), ("ours", "theirs")):
+        saved = store.get(before)
+        assert saved is not None
+        store.save(saved.model_copy(update={"name": after}), replacing=before)
+    renamed = at(store.get("theirs"))
+    later = begun(journal, renamed, "theirs")
+    assert is_done_in(first, read_only_view(renamed), "theirs")
+    assert is_done_in(later, renamed, "theirs")
+
+    store.add(SavedConnection(name="mine", engine="fake", settings=EngineSettings(endpoint=endpoint)))
+    other = at(store.get("mine"))
+    assert not is_done_in(first, other, "mine"), "of another account, perhaps"
+    assert is_done_in(begun(journal, other, "mine"), other, "mine")
+
+
 async def test_what_has_no_place_is_known_by_its_name(journal: Journal, tmp_path: Path) -> None:
     """As with receipts of before, which say none."""
     done = begun(journal, FakeEngine(), "mine")
@@ -153,7 +178,7 @@ async def test_what_has_no_place_is_known_by_its_name(journal: Journal, tmp_path
 
 
 async def test_a_whole_run_is_in_the_journal_with_its_page(journal: Journal) -> None:
-    outcome = await done(await counted(await ten(), journal))
+    outcome = await done(await ready(await ten(), journal))
     (entry,) = journal.entries()
     assert entry.path == outcome.receipt
     assert (entry.is_clean, entry.removed, entry.left, entry.is_running) == (True, 5, 0, False)
@@ -171,7 +196,7 @@ async def test_a_page_that_cannot_be_written_fails_no_removal(
         raise OSError("no room")
 
     monkeypatch.setattr(journal_module, "write_page", fail)
-    assert (await done(await counted(await ten(), journal))).is_clean
+    assert (await done(await ready(await ten(), journal))).is_clean
     assert "no page could be written" in caplog.text
 
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from explorer.contract import FetchMode, ItemId, MetaFilter, Namespace, Reach, Unavailable
+from explorer.contract import FetchMode, ItemId, MetaFilter, Namespace, Reach, Timestamp, Unavailable
 from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, Way
 from explorer.removal.outcome import Asked, Check
@@ -23,7 +23,7 @@ from explorer.removal.way_back import WayBack
 from explorer.text import NARROW
 from tests.fakes import filled, learning
 from tests.removal.made import done
-from tests.removal.written import counted, planned, ten
+from tests.removal.written import begin, planned, ready, ten
 
 HOSTILE = '<img src="https://evil.test/x"><script>alert(1)</script>&amp;\u202e\u2028\ud83d'
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -57,7 +57,7 @@ def plain(receipt: Receipt, zone: tzinfo) -> str:
 
 
 async def test_a_clean_erase(tmp_path: Path, journal: Journal) -> None:
-    removal = await counted(await ten(), journal, action=Action.ERASE)
+    removal = await ready(await ten(), journal, action=Action.ERASE)
     outcome = await done(removal)
     assert outcome.receipt is not None
     read = Receipt.read(outcome.receipt)
@@ -75,7 +75,7 @@ async def test_a_clean_erase(tmp_path: Path, journal: Journal) -> None:
 
 
 async def test_times_are_local_and_universal(journal: Journal) -> None:
-    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+    with begin(journal, await ready(await ten(), journal), "forget") as writer:
         writer.close(removed=5)
     text = plain(Receipt.read(writer.path), BERLIN)
     moments = re.findall(r"(?:Begun|Ended) +\d+ \w+ \d{4}, [\d:]+ CES?T \(UTC\+\d\) \([\d-]+ [\d:]+ UTC\)", text)
@@ -83,9 +83,9 @@ async def test_times_are_local_and_universal(journal: Journal) -> None:
 
 
 async def test_what_failed_is_named_with_its_reason(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, c, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("failed", id=a, reason="it is locked")
         writer.note("asked", ids=[b])
         writer.note("checked", asked="fetch", mode="vector", questions=3, found=1, still=[{"id": c, "node": "agent:a"}])
@@ -115,10 +115,10 @@ async def test_what_failed_is_named_with_its_reason(journal: Journal) -> None:
 async def test_nothing_stored_becomes_markup(journal: Journal, tmp_path: Path) -> None:
     engine = await filled([learning("x", "agent:a", folder=HOSTILE[:-1])])
     target = Target.of_filter(MetaFilter(reach=Reach.exact(Namespace.parse("agent:a")), folder=HOSTILE[:-1]))
-    removal = await counted(engine, journal, target)
+    removal = await ready(engine, journal, target)
     removal.connection = HOSTILE
     removal.way_back = WayBack(tmp_path / HOSTILE, 1, 10, (ItemId(HOSTILE),))
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("failed", id=HOSTILE, reason=HOSTILE)
         writer.note("text", id=HOSTILE, text=HOSTILE)
         writer.note("erased", scopes=1, receipts=[HOSTILE])
@@ -136,9 +136,25 @@ async def test_nothing_stored_becomes_markup(journal: Journal, tmp_path: Path) -
     assert "⟦RLO⟧" in body
 
 
+async def test_a_filter_is_told_in_the_words_of_the_window(journal: Journal) -> None:
+    filter = MetaFilter(
+        folder="/src", thread_id="t", tags_any=["a", "b"], observed_before=Timestamp.parse("2026-02-01T00:00:00Z")
+    )
+    engine = await filled([learning("x", "agent:a", folder="/src", tags=["a"])])
+    with begin(journal, await ready(engine, journal, Target.of_filter(filter)), "forget") as writer:
+        writer.close(removed=0)
+    rows = dict(row for part in parts(Receipt.read(writer.path), UTC) for row in part.rows if len(row) == 2)
+    assert {name: rows[name] for name in ("Folder under", "Thread is", "Tag is")} == {
+        "Folder under": "/src",
+        "Thread is": "t",
+        "Tag is": "a or b",
+    }
+    assert not rows.keys() & set(MetaFilter.model_fields)
+
+
 async def test_one_that_runs_and_one_that_was_interrupted(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
-    with journal.begin(removal, "forget") as writer:
+    removal = await ready(await ten(), journal)
+    with begin(journal, removal, "forget") as writer:
         assert verdict(Receipt.read(writer.path))[0] == "It is still running; this is how far it is."
     assert verdict(Receipt.read(writer.path))[0].startswith("It was interrupted before it ended")
     assert not writer.path.with_suffix(SUFFIX).exists()
@@ -156,8 +172,8 @@ def test_what_is_no_receipt_has_a_page_as_well(tmp_path: Path) -> None:
 
 
 async def test_very_many_failures_are_cut_and_counted(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
-    with journal.begin(removal, "forget") as writer:
+    removal = await ready(await ten(), journal)
+    with begin(journal, removal, "forget") as writer:
         for n in range(1_500):
             writer.note("failed", id=f"{n:040x}", reason="no")
     text = plain(Receipt.read(writer.path), UTC)
@@ -224,7 +240,7 @@ async def test_a_move_names_the_syncs_that_may_bring_it_back(journal: Journal) -
 async def test_an_engine_that_is_never_there_ends_in_a_page(journal: Journal) -> None:
     engine = await ten()
     engine.fail("forget", Unavailable("the service is down"))
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     with contextlib.suppress(Unavailable):
         await done(removal)
     (entry,) = journal.entries()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta, timezone
 
 import pytest
 
 from explorer.contract import EngineFailure, ForgetTarget, ItemId, ListPage, MetaFilter, Namespace, Timestamp
+from explorer.removal import turns
 from explorer.removal.confirmation import MANY, Answers, Confirmation
 from explorer.removal.plan import Action, Plan, Target, make_plan
 from explorer.removal.preview import Preview, count, moved
@@ -122,3 +124,25 @@ def test_the_question_is_as_strong_as_the_harm() -> None:
 )
 def test_a_name_is_compared_by_code_point(answers, is_met) -> None:
     assert (confirmation(ROOT, 5, 5).missing(answers) is None) is is_met
+
+
+@pytest.mark.parametrize("slice_s", [0.0, 3_600.0])
+async def test_counting_lets_others_act_within_a_page(slice_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", slice_s)
+    engine = await filled([learning(f"{n}", "agent:a") for n in range(150)])
+    plan = await make_plan(engine, Target.below(Namespace.parse("agent:a")), Action.FORGET)
+    acted = 0
+
+    async def act() -> None:
+        nonlocal acted
+        while True:
+            await asyncio.sleep(0)
+            acted += 1
+
+    acting = asyncio.create_task(act())
+    async for found in count(engine, plan):
+        if found.total:
+            break
+    acting.cancel()
+    assert found.total == 150
+    assert (acted >= 140) is (slice_s == 0.0)

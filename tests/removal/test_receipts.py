@@ -24,15 +24,15 @@ from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Entry, Receipt, ReceiptWriter, ids_left
 from explorer.transfer import FileError
 from tests.removal.made import done, ids_of, lines_of
-from tests.removal.written import counted, names, planned, ten
+from tests.removal.written import begin, names, planned, ready, ten
 
 HOSTILE = '<b>&"\u202e\u2028\ud83d"; DROP\x00\n</script>'
 
 
 async def test_a_receipt_is_true_at_each_line(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, c, d, e = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
 
         def now() -> tuple[int, int, int, list[ItemId], dict[ItemId, str]]:
             read = Receipt.read(writer.path)
@@ -78,10 +78,10 @@ async def test_a_receipt_is_true_at_each_line(journal: Journal) -> None:
 
 
 async def test_the_end_says_whether_all_is_well(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
 
     def ended(found: int | None, **numbers: Any) -> bool | None:
-        with journal.begin(removal, "forget") as writer:
+        with begin(journal, removal, "forget") as writer:
             if found is not None:
                 writer.note("checked", asked=Asked.GET, questions=5, found=found, quoted=0, error=None)
             writer.close(**{"removed": 5, "failed": {}, **numbers})
@@ -94,9 +94,9 @@ async def test_the_end_says_whether_all_is_well(journal: Journal) -> None:
 
 
 async def test_failures_that_had_no_line_get_one(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("failed", id=a, reason="it is locked")
         writer.close(removed=3, failed={a: "it is locked", b: "it is still there"})
     assert names(lines_of(writer.path)) == ["begin", "planned", "failed", "failed", "end"]
@@ -105,15 +105,15 @@ async def test_failures_that_had_no_line_get_one(journal: Journal) -> None:
 
 async def test_an_erase_without_an_answer_leaves_all_of_it_open(journal: Journal) -> None:
     engine = await ten()
-    removal = await counted(engine, journal, action=Action.ERASE)
-    with journal.begin(removal, "erase") as writer:
+    removal = await ready(engine, journal, action=Action.ERASE)
+    with begin(journal, removal, "erase") as writer:
         assert Receipt.read(writer.path).not_tried == 5
         writer.note("erase_asked", request=removal.plan.target.erasing())
     read = Receipt.read(writer.path)
     assert read.is_interrupted
     assert (read.removed, read.not_tried, read.unanswered) == (0, 0, planned(removal))
     assert target_left(writer.path) == removal.plan.target
-    with journal.begin(removal, "erase") as writer:
+    with begin(journal, removal, "erase") as writer:
         writer.note("erase_asked", request=removal.plan.target.erasing())
         writer.note("erased", scopes=1, receipts=["er_1"])
     read = Receipt.read(writer.path)
@@ -122,9 +122,9 @@ async def test_an_erase_without_an_answer_leaves_all_of_it_open(journal: Journal
 
 
 async def test_what_is_left_of_a_forget_becomes_its_items(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, *rest = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("asked", ids=[a])
         writer.note("answered", forgotten=1)
         writer.note("asked", ids=[b])
@@ -157,8 +157,8 @@ def held_elsewhere(path: Path) -> Iterator[None]:
 
 
 async def test_one_that_runs_in_another_program_is_not_interrupted(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
-    with journal.begin(removal, "forget") as writer:
+    removal = await ready(await ten(), journal)
+    with begin(journal, removal, "forget") as writer:
         assert journal.unfinished() == []
     assert [entry.path for entry in journal.unfinished()] == [writer.path]
     with held_elsewhere(writer.path):
@@ -172,9 +172,9 @@ async def test_one_that_runs_in_another_program_is_not_interrupted(journal: Jour
 
 
 async def test_a_torn_last_line_is_left_out_and_written_after(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("asked", ids=[a])
         writer.note("answered", forgotten=1)
         writer.note("asked", ids=[b])
@@ -231,17 +231,17 @@ def test_a_target_that_no_removal_has_never_goes_up_and_can_be_shown(tmp_path: P
 
 
 async def test_an_end_with_very_long_words_is_found_all_the_same(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
-    with journal.begin(removal, "erase") as writer:
+    removal = await ready(await ten(), journal)
+    with begin(journal, removal, "erase") as writer:
         writer.close(removed=5, stopped="\x01" * 300_000, receipts=["\x01" * 3_000] * 300)
     assert Entry.read(writer.path).is_finished
     assert Receipt.read(writer.path).is_finished
 
 
 async def test_lines_of_any_kind_between_are_counted_or_passed_over(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("asked", ids=[a])
         writer.note("from a later version", of="this program")
     odd = [
@@ -262,10 +262,10 @@ async def test_lines_of_any_kind_between_are_counted_or_passed_over(journal: Jou
 
 
 async def test_hostile_words_are_data(journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     removal.connection = HOSTILE
     a, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("failed", id=a, reason=HOSTILE)
         writer.note("stopped", why=HOSTILE)
     assert len(writer.path.read_bytes().split(b"\n")) == 5  # four lines, and nothing after the last
@@ -275,8 +275,8 @@ async def test_hostile_words_are_data(journal: Journal) -> None:
 
 async def test_nothing_of_the_items_words_is_written(journal: Journal) -> None:
     engine = await ten()
-    removal = await counted(engine, journal)
-    with journal.begin(removal, "forget") as writer:
+    removal = await ready(engine, journal)
+    with begin(journal, removal, "forget") as writer:
         writer.close(removed=5)
     for path in journal.folder.iterdir():
         assert b"a 0" not in path.read_bytes()
@@ -285,7 +285,7 @@ async def test_nothing_of_the_items_words_is_written(journal: Journal) -> None:
 async def test_what_cannot_be_taken_back_is_on_the_disk_first(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    removal = await counted(await ten(), journal, action=Action.ERASE)
+    removal = await ready(await ten(), journal, action=Action.ERASE)
     kept: list[list[str]] = []
     fsync = os.fsync
 
@@ -294,7 +294,7 @@ async def test_what_cannot_be_taken_back_is_on_the_disk_first(
         kept.extend(names(lines_of(path)) for path in journal.folder.glob("*.jsonl"))
 
     monkeypatch.setattr(receipts.os, "fsync", keep)
-    with journal.begin(removal, "erase") as writer:
+    with begin(journal, removal, "erase") as writer:
         writer.note("erase_asked", request={})
         writer.note("erased", scopes=1, receipts=[])
         writer.close(removed=5)
@@ -311,7 +311,7 @@ async def test_a_file_system_without_locks_keeps_receipts_all_the_same(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with journal.begin(await counted(await ten(), journal), "forget") as writer:
+    with begin(journal, await ready(await ten(), journal), "forget") as writer:
         writer.close(removed=5)
     assert Receipt.read(writer.path).is_finished
 
@@ -335,18 +335,18 @@ def refuse_writes(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
 async def test_a_full_disk_refuses_a_beginning_and_leaves_nothing(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     with monkeypatch.context() as patch:
         refuse_writes(patch, 900)
         with pytest.raises(FileError, match="no space left on device"):
-            journal.begin(removal, "forget")
+            begin(journal, removal, "forget")
     assert list(journal.folder.iterdir()) == []
 
 
 async def test_a_full_disk_later_tears_no_line(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, b, *_ = planned(removal)
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         writer.note("asked", ids=[a])
         writer.note("answered", forgotten=1)
         with monkeypatch.context() as patch:
@@ -360,13 +360,13 @@ async def test_a_full_disk_later_tears_no_line(journal: Journal, monkeypatch: py
 async def test_a_line_after_one_that_could_not_be_taken_back_is_whole(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     a, *_ = planned(removal)
 
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    with journal.begin(removal, "forget") as writer:
+    with begin(journal, removal, "forget") as writer:
         with monkeypatch.context() as patch:
             refuse_writes(patch, 30)
             patch.setattr(receipts.os, "ftruncate", fail)
@@ -381,13 +381,13 @@ async def test_a_run_whose_receipt_fails_stops_and_says_so(journal: Journal, mon
     """At every byte of the receipt: no item goes of which the receipt does not know that it was asked for."""
     monkeypatch.setattr(forgetting, "FIRST_BATCH", 2)
     monkeypatch.setattr(forgetting, "MOST_BATCH", 2)
-    outcome = await done(await counted(await ten(), journal))
+    outcome = await done(await ready(await ten(), journal))
     assert outcome.receipt is not None
     size = outcome.receipt.stat().st_size
     head = len(b"".join(outcome.receipt.read_bytes().splitlines(keepends=True)[:2]))
     for room in range(head, size, 101):
         engine = await ten()
-        removal = await counted(engine, journal)
+        removal = await ready(engine, journal)
         ids = planned(removal)
         with monkeypatch.context() as patch:
             refuse_writes(patch, room)
@@ -408,9 +408,9 @@ async def test_a_run_whose_receipt_fails_stops_and_says_so(journal: Journal, mon
 async def test_a_folder_that_cannot_be_made_refuses(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     journal = Journal(tmp_path / "file" / "receipts")
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     with pytest.raises(FileError, match="no receipt can be written in"):
-        journal.begin(removal, "forget")
+        begin(journal, removal, "forget")
     with pytest.raises(FileError, match="cannot read the receipts in"):
         journal.entries()
 

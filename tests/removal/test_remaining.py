@@ -16,7 +16,7 @@ from explorer.removal.remaining import Remains, Remnant, not_covered, remaining
 from explorer.removal.way_back import WayBack
 from tests.contract.engines import PlainEngine
 from tests.fakes import FakeEngine, filled, learning
-from tests.removal.written import counted, preview_of, ten
+from tests.removal.written import begin, preview_of, ready, ten
 
 WHOLE = Target.below(Namespace.ROOT)
 
@@ -31,7 +31,7 @@ def kinds(found: list[Remnant]) -> list[Remains]:
 
 
 async def test_each_kind_of_engine(journal: Journal) -> None:
-    removal = await counted(await filled([learning("x")]), journal, WHOLE)
+    removal = await ready(await filled([learning("x")]), journal, WHOLE)
     plan, preview = removal.plan, preview_of(removal)
     assert remaining(descriptor(), plan, preview) == []
     assert kinds(remaining(descriptor(consolidation=Consolidation.SCHEDULED), plan, preview)) == [Remains.DERIVED]
@@ -67,10 +67,10 @@ async def test_each_kind_of_engine(journal: Journal) -> None:
 async def test_sandboxes_that_an_engine_does_not_list(action: Action, node: str, said: str, journal: Journal) -> None:
     engine = PlainEngine()
     await engine.store(learning("x", "agent:a"))
-    removal = await counted(engine, journal, Target.below(Namespace.parse(node)), action)
+    removal = await ready(engine, journal, Target.below(Namespace.parse(node)), action)
     before = remaining(descriptor(), removal.plan, preview_of(removal))
     assert kinds(before) == ([] if removal.plan.takes_unlisted else [Remains.SANDBOXES])
-    with journal.begin(removal, action) as writer:
+    with begin(journal, removal, action) as writer:
         pass
     (one,) = (one for one in not_covered(Receipt.read(writer.path)) if one.kind is Remains.SANDBOXES)
     assert one.words.startswith(said)
@@ -78,7 +78,7 @@ async def test_sandboxes_that_an_engine_does_not_list(action: Action, node: str,
 
 
 async def test_what_the_engine_says_of_removals_and_nothing_else(journal: Journal) -> None:
-    removal = await counted(await filled([learning("x")]), journal, WHOLE)
+    removal = await ready(await filled([learning("x")]), journal, WHOLE)
     plan, preview = removal.plan, preview_of(removal)
     copies = "what was removed may still lie in `/m.db.v1-backup`, made when the file was updated; delete that too"
     (told,) = remaining(descriptor(), plan, preview, copies)
@@ -107,7 +107,7 @@ async def test_sources_that_bring_items_back(journal: Journal) -> None:
         *sourced(SourceKind.IMPORT, "old", 5),
         *sourced(SourceKind.CONVERSATION, "chat", 5),
     ]
-    removal = await counted(await filled(items), journal, WHOLE)  # type: ignore[arg-type]
+    removal = await ready(await filled(items), journal, WHOLE)  # type: ignore[arg-type]
     assert [one.words for one in remaining(descriptor(), removal.plan, preview_of(removal))] == [
         "3 items may come back at the next sync of their source (folder): kb-export",
         "2 items may come back at the next sync of their source (github): acme/site",
@@ -117,7 +117,7 @@ async def test_sources_that_bring_items_back(journal: Journal) -> None:
 
 async def test_very_many_sources_are_added_up(journal: Journal) -> None:
     items = [one for n in range(8) for one in sourced(SourceKind.FILE, f"/f{n}", 8 - n)]
-    removal = await counted(await filled(items), journal, WHOLE)  # type: ignore[arg-type]
+    removal = await ready(await filled(items), journal, WHOLE)  # type: ignore[arg-type]
     words = [one.words for one in remaining(descriptor(), removal.plan, preview_of(removal))]
     assert len(words) == 6
     assert words[-1] == "6 items came from 3 more sources, which may bring them back at their next sync."
@@ -125,7 +125,7 @@ async def test_very_many_sources_are_added_up(journal: Journal) -> None:
 
 async def test_a_source_by_a_hostile_name_stays_at_the_end(journal: Journal) -> None:
     engine = await filled(sourced(SourceKind.LINK, "\u202egpj.exe\nNothing remains.", 1))  # type: ignore[arg-type]
-    removal = await counted(engine, journal, WHOLE)
+    removal = await ready(engine, journal, WHOLE)
     (said,) = remaining(descriptor(), removal.plan, preview_of(removal))
     assert said.words.endswith("(link): ⟦RLO⟧gpj.exe Nothing remains.")
 
@@ -136,9 +136,9 @@ async def test_a_receipt_says_the_same_and_its_export(tmp_path: Path, journal: J
     try:
         if not isinstance(engine, FakeEngine):
             await engine.store_many([learning("x", "agent:a", source=SourceRef(kind=SourceKind.FOLDER, id="a:b"))])
-        removal = await counted(engine, journal)
+        removal = await ready(engine, journal)
         removal.way_back = WayBack(tmp_path / "out.jsonl", 5, 100)
-        with journal.begin(removal, "forget") as writer:
+        with begin(journal, removal, "forget") as writer:
             writer.note("remains", words=["its log still holds traces"])
         said = remaining(engine.descriptor(), removal.plan, preview_of(removal))
         assert len(said) == 2

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,6 @@ from explorer.removal.outcome import Asked, Phase, Step
 from explorer.removal.page import verdict
 from explorer.removal.plan import Action, Target
 from explorer.removal.receipts import Receipt, ReceiptWriter
-from explorer.removal.removing import Removal
 from explorer.transfer import FileError
 from tests.conftest import Until
 from tests.contract.engines import PlainEngine
@@ -673,6 +673,26 @@ async def test_it_pauses_between_batches_and_goes_on(journal: Journal, until: Un
     ]
 
 
+async def test_an_erase_that_was_paused_while_it_was_counted_once_more_is_not_asked_for(
+    journal: Journal, until: Until
+) -> None:
+    engine = await acme(3)
+    removal = await counted(engine, TEAM, Action.ERASE, journal)
+    seen: list[Step] = []
+
+    def pause(step: Step) -> None:
+        seen.append(step)
+        if step.phase is Phase.COUNTING:
+            removal.pause()
+
+    running = asyncio.create_task(done(removal, pause))
+    await until(lambda: seen and seen[-1].waiting == "paused")
+    assert seen[-1].phase is Phase.COUNTING, "there it can be resumed"
+    assert (engine.requests("erase"), journal.entries()) == ([], [])
+    removal.resume()
+    assert (await running).is_clean
+
+
 @pytest.mark.parametrize("paused", [False, True])
 async def test_a_stop_leaves_the_rest_and_asks_for_what_went(paused: bool, journal: Journal, until: Until) -> None:
     engine = await acme(350)
@@ -805,15 +825,15 @@ async def test_cancelled_while_the_receipt_is_begun_nothing_is_left_of_it(
 ) -> None:
     engine = await acme(10)
     removal = await counted(engine, TEAM, Action.FORGET, journal)
-    begin = Journal.begin
+    start = Journal.start
     begun, may_go_on = threading.Event(), threading.Event()
 
-    def slowly(self: Journal, removal: Removal, action: str) -> ReceiptWriter:
+    def slowly(self: Journal, *args: Any, **facts: Any) -> ReceiptWriter:
         begun.set()
         may_go_on.wait(5)
-        return begin(self, removal, action)
+        return start(self, *args, **facts)
 
-    monkeypatch.setattr(Journal, "begin", slowly)
+    monkeypatch.setattr(Journal, "start", slowly)
     running = asyncio.create_task(steps_of(removal))
     await until(begun.is_set)
     running.cancel()

@@ -39,7 +39,7 @@ from explorer.transfer import FileError
 from tests.conftest import Until
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal.made import done
-from tests.removal.written import counted, everything, planned, ten
+from tests.removal.written import everything, planned, ready, ten
 
 WHOLE = Target.below(Namespace.ROOT)
 TREE = [
@@ -63,6 +63,11 @@ async def exported(removal: Removal, path: Path, *, overwrite: bool = False) -> 
     return removal.way_back
 
 
+def counts(back: Restored) -> tuple[int, int, int]:
+    """New, held already, refused."""
+    return back.progress.stored, back.progress.replayed, back.progress.refused
+
+
 async def restored(engine: MemoryEngine, path: Path, journal: Journal) -> Restored:
     async with contextlib.aclosing(restore(engine, path, journal, "Notes")) as steps:
         async for step in steps:
@@ -84,7 +89,7 @@ async def test_the_whole_tree_goes_and_comes_back(tmp_path: Path, journal: Journ
     try:
         await engine.store_many(list(TREE))
         before = await everything(engine)
-        removal = await counted(engine, journal, WHOLE, Action.ERASE)
+        removal = await ready(engine, journal, WHOLE, Action.ERASE)
         path = tmp_path / "out.jsonl"
         kept = await exported(removal, path)
         assert kept == WayBack(path, len(TREE), path.stat().st_size)
@@ -95,10 +100,10 @@ async def test_the_whole_tree_goes_and_comes_back(tmp_path: Path, journal: Journ
         assert read.way_back is not None
         assert (read.way_back.path, read.way_back.items) == (path, len(TREE))
         back = await restored(engine, path, journal)
-        assert (back.new, back.replayed, back.refused, back.is_clean) == (len(TREE), 0, 0, True)
+        assert (counts(back), back.is_clean) == ((len(TREE), 0, 0), True)
         assert await everything(engine) == before
         again = await restored(engine, path, journal)
-        assert (again.new, again.replayed) == (0, len(TREE))
+        assert counts(again) == (0, len(TREE), 0)
     finally:
         await engine.aclose()
 
@@ -120,13 +125,13 @@ class ByListing(ReferenceEngine):
 async def test_an_engine_that_lists_for_an_id_is_listed_once_for_all(tmp_path: Path, journal: Journal) -> None:
     engine = await filled((learning(f"item {n}", f"agent:n{n % 3}") for n in range(450)), ByListing())
     assert isinstance(engine, ByListing)
-    removal = await counted(engine, journal, Target.below(Namespace.ROOT))
+    removal = await ready(engine, journal, Target.below(Namespace.ROOT))
     assert (await exported(removal, tmp_path / "out.jsonl")).items == 450
     assert engine.exports == 3  # a page for each node
 
 
 async def test_only_what_goes_is_in_it(tmp_path: Path, journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     kept = await exported(removal, tmp_path / "out.jsonl")
     lines = kept.path.read_bytes().splitlines()
     assert sorted(parse_item(line).fingerprint() for line in lines) == sorted(planned(removal))
@@ -151,7 +156,7 @@ class Partial(FakeEngine):
 async def test_items_that_the_engine_holds_part_of_are_named(tmp_path: Path, journal: Journal) -> None:
     engine = Partial()
     await filled([learning("part of one", "agent:a"), learning("whole", "agent:a")], engine)
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     part = learning("part of one", "agent:a").fingerprint()
     kept = await exported(removal, tmp_path / "out.jsonl")
     assert (kept.items, kept.incomplete) == (1, (part,))
@@ -166,7 +171,7 @@ async def test_an_item_that_reads_back_as_another_is_no_way_back(tmp_path: Path,
     engine = Partial()
     await filled([learning("one", "agent:a"), learning("two", "agent:a")], engine)
     engine.change[learning("one", "agent:a").fingerprint()] = learning("one, shortened", "agent:a")
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     with pytest.raises(
         FileError, match=r"out\.jsonl does not hold what would go, so it is no way back: 1 of its items"
     ):
@@ -179,7 +184,7 @@ async def test_an_item_that_no_engine_takes_back_is_named(tmp_path: Path, journa
     await filled([learning("one", "agent:a")], engine)
     blank = learning(" ", "agent:a")
     engine._keep(blank)  # as an engine that checks less may hold it
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     kept = await exported(removal, tmp_path / "out.jsonl")
     assert (kept.items, kept.incomplete) == (1, (blank.fingerprint(),))
 
@@ -197,7 +202,7 @@ class OwnIds(ReferenceEngine):
 
 async def test_an_engine_with_ids_of_its_own_has_a_way_back(tmp_path: Path, journal: Journal) -> None:
     engine = await filled([learning("one", "agent:a"), learning("two", "agent:a")], OwnIds())
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     kept = await exported(removal, tmp_path / "out.jsonl")
     assert (kept.items, kept.incomplete) == (2, ())
 
@@ -205,7 +210,7 @@ async def test_an_engine_with_ids_of_its_own_has_a_way_back(tmp_path: Path, jour
 async def test_a_file_that_the_disk_changed_is_no_way_back(
     tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     path = tmp_path / "out.jsonl"
     first = dump_item(learning("a 0", "agent:a")).encode()
 
@@ -222,7 +227,7 @@ async def test_a_file_that_the_disk_changed_is_no_way_back(
 
 
 async def test_an_export_that_is_left_leaves_nothing_behind(tmp_path: Path, journal: Journal) -> None:
-    removal = await counted(await ten(), journal)
+    removal = await ready(await ten(), journal)
     (tmp_path / "out").mkdir()
     async with contextlib.aclosing(removal.export_first(tmp_path / "out" / "out.jsonl")) as export:
         async for step in export:
@@ -236,7 +241,7 @@ async def test_where_nothing_may_be_written(tmp_path: Path, journal: Journal) ->
     engine = SqliteEngine(tmp_path / "memory.db", embedder=None)
     try:
         await engine.store_many([learning("one", "agent:a")])
-        removal = await counted(engine, journal)
+        removal = await ready(engine, journal)
         before = (tmp_path / "memory.db").read_bytes()
         for path in (tmp_path / "memory.db", tmp_path / "memory.db-wal"):
             with pytest.raises(FileError, match="the memory itself"):
@@ -258,7 +263,7 @@ async def test_where_nothing_may_be_written(tmp_path: Path, journal: Journal) ->
 async def test_an_engine_that_does_not_export_has_no_way_back(tmp_path: Path, journal: Journal) -> None:
     engine = await ten()
     engine.fail("get_items", Unsupported("engine `fake` does not export items"))
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     with pytest.raises(Unsupported):
         await exported(removal, tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
@@ -273,7 +278,7 @@ async def test_a_restore_says_what_was_refused(tmp_path: Path, journal: Journal)
     lines = [dump_item(learning("held", "agent:a")), "{", dump_item(learning("new", "agent:a")), '{"type":"x"}']
     path.write_text("\n".join(lines) + "\n")
     back = await restored(engine, path, journal)
-    assert (back.read, back.new, back.replayed, back.refused, back.is_clean) == (4, 1, 1, 2, False)
+    assert (back.progress.read, counts(back), back.is_clean) == (4, (1, 1, 2), False)
     assert back.receipt is not None
     read = Receipt.read(back.receipt)
     assert (read.action, read.new, read.replayed, read.refused, read.is_clean) == ("restore", 1, 1, 2, False)
@@ -298,7 +303,7 @@ async def test_a_restore_that_is_cut_short_says_how_far_it_came(tmp_path: Path, 
     path = tmp_path / "in.jsonl"
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     back = await restored(engine, path, journal)
-    assert (back.new, back.stopped, back.is_clean) == (100, "the connection is gone", False)
+    assert (back.progress.stored, back.stopped, back.is_clean) == (100, "the connection is gone", False)
     assert back.receipt is not None
     read = Receipt.read(back.receipt)
     assert (read.is_finished, read.new, read.stopped) == (True, 100, "the connection is gone")
@@ -310,7 +315,7 @@ async def test_a_restore_that_is_left_ends_its_receipt(tmp_path: Path, journal: 
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     async with contextlib.aclosing(restore(engine, path, journal, "Notes")) as steps:
         async for step in steps:
-            assert step.new == len(engine) == 100
+            assert step.progress.stored == len(engine) == 100
             break
     (entry,) = journal.entries()
     assert (entry.is_finished, entry.is_clean) == (True, False)
@@ -323,7 +328,7 @@ async def test_an_error_that_no_engine_should_raise_ends_a_restore(tmp_path: Pat
     path = tmp_path / "in.jsonl"
     path.write_text("".join(dump_item(learning(f"item {n}")) + "\n" for n in range(150)))
     back = await restored(engine, path, journal)
-    assert (back.new, back.stopped) == (100, "an error that was not expected: ConnectionResetError")
+    assert (back.progress.stored, back.stopped) == (100, "an error that was not expected: ConnectionResetError")
     (entry,) = journal.entries()
     assert (entry.is_finished, entry.stopped) == (True, back.stopped)
 
@@ -378,13 +383,13 @@ async def test_a_file_that_was_cut_off_since_is_not_restored_whole(
     journal: Journal, tmp_path: Path, lines: int
 ) -> None:
     engine = await ten()
-    removal = await counted(engine, journal)
+    removal = await ready(engine, journal)
     kept = await exported(removal, tmp_path / "back.jsonl")
     await done(removal)
     whole = kept.path.read_bytes().splitlines(keepends=True)
     kept.path.write_bytes(b"".join(whole[:lines]))
     steps = [step async for step in restore(engine, kept.path, journal, "Notes", kept.items)]
-    assert (steps[-1].new, steps[-1].is_clean) == (lines, False)
+    assert (steps[-1].progress.stored, steps[-1].is_clean) == (lines, False)
     assert "cut off" in (steps[-1].stopped or "")
     assert steps[-1].receipt is not None
     read = Receipt.read(steps[-1].receipt)

@@ -38,7 +38,7 @@ def test_stored_text_is_no_part_of_a_title() -> None:
 
 async def test_what_is_above_is_said_to_stay_where_the_list_shows_it_too() -> None:
     plan = await make_plan(FakeEngine(), Target.of_filter(MetaFilter(reach=Reach.of(NODE))), Action.FORGET)
-    assert words.what_stays(plan) == ["What is above, though the list shows it too: root, team:a."]
+    assert words.what_stays(plan) == ["What is read from above: root, team:a. A removal never goes up."]
 
 
 def test_the_other_action_promises_nothing_that_no_engine_has_to_do() -> None:

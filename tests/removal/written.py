@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, SourceKind, SourceRef
 from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.preview import Preview
+from explorer.removal.receipts import ReceiptWriter
 from explorer.removal.removing import Removal
 from tests.fakes import FakeEngine, filled, learning
 from tests.removal import made
@@ -27,13 +28,18 @@ async def ten() -> FakeEngine:
     return engine
 
 
-async def counted(
+async def ready(
     engine: MemoryEngine, journal: Journal, target: Target | None = None, action: Action = Action.FORGET
 ) -> Removal:
     """A removal, of agent:a unless told, whose preview is whole."""
     removal = await made.counted(engine, target or Target.below(Namespace.parse("agent:a")), action, journal)
     removal.connection = "Notes"
     return removal
+
+
+def begin(journal: Journal, removal: Removal, action: str) -> ReceiptWriter:
+    """The receipt that its run begins."""
+    return journal.start(action, removal.engine, removal.connection, planned(removal), **removal.facts())
 
 
 def preview_of(removal: Removal) -> Preview:
@@ -49,9 +55,8 @@ def names(lines: Sequence[dict[str, Any]]) -> list[str]:
     return [line["line"] for line in lines]
 
 
-async def everything(engine: MemoryEngine) -> set[ItemId]:
-    """All ids, sandboxes included."""
-    found: set[ItemId] = set()
-    for bucket in (await engine.namespaces(MetaFilter())).buckets:
-        found.update(await made.ids_of(engine, Target.at(Namespace.parse(bucket.value)).filter))
-    return found
+async def everything(engine: MemoryEngine, nodes: Iterable[Namespace] | None = None) -> set[ItemId]:
+    """All ids, node by node: no reach and no sandbox stands between. `nodes` are all there can be; else it is asked."""
+    if nodes is None:
+        nodes = [Namespace.parse(bucket.value) for bucket in (await engine.namespaces(MetaFilter())).buckets]
+    return {id for node in nodes for id in await made.ids_of(engine, Target.at(node).filter)}

@@ -15,8 +15,8 @@ from explorer.contract import ListRequest, MemoryEngine, MetaFilter, StoreItem
 from explorer.removal.journal import Journal
 from explorer.removal.plan import Action, Target
 from explorer.removal.preview import stored
+from explorer.ui.dialogs.plan_parts.numbers import CountTable
 from explorer.ui.dialogs.remove import RemoveDialog
-from explorer.ui.dialogs.remove_parts.numbers import CountTable
 from explorer.ui.main_window import MainWindow
 from explorer.ui.removals import Removals
 from tests.conftest import Until

@@ -510,6 +510,36 @@ async def test_a_last_file_that_was_moved_is_not_made_anew(qtbot: QtBot, tmp_pat
         assert not moved.exists()
 
 
+async def test_a_file_that_is_gone_is_not_made_anew_by_the_picker_nor_the_lock(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    moved, mine = await memory(tmp_path / "moved.db", "one"), tmp_path / "mine.db"
+    async with running(qtbot, tmp_path) as program:
+        program.store.add(SavedConnection(name="mine", engine="sqlite", settings=EngineSettings(path=str(mine))))
+        await program.start(Options(open_path=moved))
+        await until(lambda: is_idle(program))
+        window, banner = program.window, program.window.error_banner
+        window.connection_chosen.emit("saved:mine")
+        await until(lambda: "mine.db is not there any more" in banner.sentence)
+        assert window.windowTitle().startswith("moved.db"), "what was open stays"
+        assert not mine.exists()
+
+        moved.rename(tmp_path / "elsewhere.db")
+        window.read_only_wanted.emit(True)
+        await until(lambda: "moved.db is not there any more" in banner.sentence)
+        window.connection_chosen.emit("saved:mine")
+        await until(lambda: "mine.db is not there any more" in banner.sentence)
+        assert not moved.exists()
+
+        offer = next(one for one in banner.findChildren(QPushButton) if one.text() == "Begin an empty memory there")
+        qtbot.mouseClick(offer, Qt.MouseButton.LeftButton)
+        await until(lambda: window.windowTitle().startswith("mine"))
+        await until(lambda: not program.jobs.is_busy and is_idle(program))
+        assert mine.exists()
+        (saved,) = program.store.load()
+        assert saved.last_opened is not None
+
+
 async def test_the_lock_keeps_the_view(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True, filter=MetaFilter(kinds=[ItemKind.DOCUMENT])))

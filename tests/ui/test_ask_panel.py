@@ -187,6 +187,21 @@ async def test_the_answer_is_sentences_with_the_places_they_rest_on(qtbot: QtBot
         assert len(opened) == 2
 
 
+async def test_what_is_answered_is_heard(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(asking.QAccessible, "updateAccessibility", lambda event: heard.append(event.message()))
+    async with showing(qtbot, await sqlite(tmp_path)) as panel:
+        await asked(qtbot, panel, until)
+        assert "The ledger closes at six" in heard[-1]
+        await asked(qtbot, panel, until, "Who won the world cup of 1930?")
+        assert heard[-1] == "Nothing stored answers this question."
+        panel.show_filter(MetaFilter(tags_any=["nobody"]))
+        await asked(qtbot, panel, until)
+        assert heard[-1].startswith("The filter admits nothing")
+
+
 async def test_documents_are_called_by_their_title(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with showing(qtbot, await sqlite(tmp_path)) as panel:
         await asked(qtbot, panel, until, "When are refunds paid?")
@@ -474,7 +489,7 @@ async def test_a_degraded_engine_is_no_empty_memory(qtbot: QtBot, until: Until) 
     ("error", "title", "ways_on"),
     [
         (Unauthorized("the key sk-1 was refused"), "The key was refused", ["Connections…"]),
-        (Unavailable("no route to the server"), "No answer came", ["Ask again"]),
+        (Unavailable("no route to the server"), "There is no answer", ["Ask again"]),
     ],
 )
 async def test_a_failure_says_what_can_be_done(

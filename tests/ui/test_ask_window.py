@@ -20,6 +20,7 @@ from explorer.contract import (
 )
 from explorer.engines.sqlite import SqliteEngine
 from explorer.removal.plan import Target
+from explorer.ui import job_list
 from explorer.ui.main_window import MainWindow
 from explorer.ui.viewer import METADATA, READ
 from tests.conftest import Until
@@ -111,6 +112,21 @@ async def test_the_palette_asks(qtbot: QtBot, tmp_path: Path, until: Until) -> N
         await until(lambda: window.asking.answered is not None)
         assert window.asking.ask_edit.text() == ASKED
         assert not window.trail.current.query, "it is asked and not searched for"
+
+
+async def test_what_takes_long_is_a_job_that_is_cancelled(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    engine = await filled(ITEMS)
+    assert isinstance(engine, FakeEngine)
+    async with opened(qtbot, tmp_path, until, engine) as window:
+        engine.hold("recall", lambda req: req.question == ASKED)
+        window.show_asking(ASKED)
+        await until(lambda: any(job.title == "Asking" for job in window.job_list.running))
+        next(job for job in window.job_list.running if job.title == "Asking").stop()
+        await until(lambda: not window.asking.jobs.is_busy)
+        assert window.asking.banner.sentence == "Asking was stopped."
 
 
 async def test_a_citation_opens_the_item_at_its_place(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -233,7 +249,7 @@ async def test_what_looks_like_markup_is_text_in_answers(
 
 async def test_controls_are_drawn_and_directions_stay_apart(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     texts = [
-        "needle before\0after \x1f\x1b[31m",
+        "needle before\0after \x07\x1b[31m",
         "needle a\u202egnp.exe",
         "needle שלום (12) /home/u/x",
         "needle المسار",

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.asking import WriterSettings, WriterStore
 from explorer.asking.settings import KEYRING_SERVICE
+from explorer.contract import NOTHING_ANSWERS
 from explorer.engines import KeyPlace, KeyStore, StaticCredential
 from explorer.ui.dialogs.writer import WriterDialog
 from tests.conftest import Until
@@ -247,6 +248,21 @@ async def test_the_model_writes_and_what_rests_on_nothing_is_marked(
         by = label(panel, "answeredByLabel").text().replace("\u2068", "").replace("\u2069", "")
         assert by.startswith(f"Written by gemma at {place}, ")
         assert len(server.requests) == 1
+
+
+async def test_a_model_that_finds_no_answer_is_named_and_what_it_read_is_shown(
+    qtbot: QtBot, store: WriterStore, until: Until, server: Server
+) -> None:
+    store.save(WriterSettings(is_on=True, endpoint=server.url, model="gemma"))
+    server.answer = NOTHING_ANSWERS
+    async with showing(qtbot, await filled(ITEMS)) as panel:
+        panel.writers = store
+        await asked(qtbot, panel, until)
+        assert label(panel, "nothingLabel").text() == "Nothing stored answers this question."
+        assert "gemma" in label(panel, "answeredByLabel").text()
+        assert panel.view.sources == []
+        assert panel.view.not_cited
+        assert panel.view.not_cited[0].isVisible(), "it is all that there is to look at"
 
 
 async def test_where_it_fails_the_engines_own_answer_stands(

@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from explorer.conditions import QUERY, Condition, conditions
 from explorer.contract import (
     Conversation,
     Document,
@@ -38,7 +39,6 @@ from explorer.contract import (
 )
 from explorer.text import MONTHS
 from explorer.ui import item_view
-from explorer.ui.conditions import QUERY, Condition, conditions
 from explorer.ui.item_questions import Count, remove_words, without_sentence
 from explorer.ui.item_view import PAD, ItemView
 from explorer.ui.items import ItemList

@@ -35,9 +35,10 @@ from explorer.removal.journal import Journal
 from explorer.removal.moving import Move, MoveStep, Way
 from explorer.removal.plan import Action, Target, make_plan
 from explorer.removal.receipts import Receipt
-from explorer.ui.dialogs.move import COPY, MOVE, From, MoveDialog, Opened
+from explorer.ui.dialogs.move import COPY, MOVE, MoveDialog, Opened
 from explorer.ui.dialogs.move_parts.form import FLATTEN, HERE, Place
-from explorer.ui.dialogs.remove_parts.plan_column import PlanColumn
+from explorer.ui.dialogs.plan_parts.dialog import Memory
+from explorer.ui.dialogs.plan_parts.plan_column import PlanColumn
 from explorer.ui.job_list import State
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
@@ -106,6 +107,11 @@ async def opened(program: Program, until: Until) -> MoveDialog:
     return program.moves.dialog
 
 
+def is_counted(dialog: MoveDialog) -> bool:
+    """Whether what is asked now was counted to its end."""
+    return dialog.counted_label.text().startswith("Counted ")
+
+
 def type_node(qtbot: QtBot, dialog: MoveDialog, at: str) -> None:
     edit = dialog.form.node_edit
     edit.clear()
@@ -154,7 +160,7 @@ async def test_a_node_is_moved_from_its_menu(qtbot: QtBot, tmp_path: Path, until
         names = dialog.form.completer.model()
         assert {names.index(row, 0).data() for row in range(names.rowCount())} >= {"root", "team:a", "team:z"}
         type_node(qtbot, dialog, "project:p")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert dialog.move_button.text() == "Move 2 items"
         assert any("The sandbox team:a/service:cron with 1 item." in said for said in dialog.plan_column.sentences)
         press(qtbot, dialog.move_button)
@@ -193,7 +199,7 @@ async def test_what_is_selected_goes_to_a_saved_memory(qtbot: QtBot, tmp_path: P
             "Archive, SQLite file",
         ]
         dialog.form.place_box.setCurrentIndex(1)
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert not dialog.form.node_edit.isVisible()
         assert dialog.move_button.text() == "Move 1 item"
         press(qtbot, dialog.move_button)
@@ -215,7 +221,7 @@ async def test_all_that_match_are_copied_from_a_memory_opened_read_only(
         assert dialog.choice.choice == COPY
         assert not dialog.choice.button(MOVE).isEnabled()
         assert dialog.form.place.name == "Archive"
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert dialog.title_label.text() == "Copy the whole tree"
         sentences = dialog.plan_column.sentences
         assert "3 items at 3 nodes, read to the end. To Archive, each to the node it has." in sentences
@@ -235,7 +241,7 @@ async def test_what_was_asked_to_go_and_never_answered_for_is_said(
         program.moves.plan(Target.below(node("team:a")))
         dialog = await opened(program, until)
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         forget = engine.forget
 
         async def refuse(req: GetRequest) -> list[Hit]:
@@ -283,7 +289,7 @@ async def test_an_interrupted_move_goes_on_from_the_journal(qtbot: QtBot, tmp_pa
         dialog = await opened(program, until)
         assert dialog.form.node_edit.text() == "user:u"
         assert dialog.form.tree_choice.choice == FLATTEN
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None and not program.moves.jobs.is_busy)
         assert dialog.outcome is not None
@@ -303,7 +309,7 @@ async def test_another_move_in_its_dialog_does_not_settle_the_interrupted_one(
         program.window.journal.continue_wanted.emit(path)
         dialog = await opened(program, until)
         type_node(qtbot, dialog, "user:v")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None and not program.moves.jobs.is_busy)
         assert not Receipt.read(path).is_finished
@@ -353,7 +359,8 @@ async def test_a_move_interrupted_in_a_file_of_the_same_name_is_of_another_memor
         program.window.journal.continue_wanted.emit(path)
         await until(lambda: bool(program.window.error_banner.sentence))
         said = program.window.error_banner.sentence
-        assert said == "It was interrupted in a.db: open that memory, then go on."
+        place = tmp_path / "other" / "a.db"
+        assert said == f"It was interrupted in a.db, {place}: open that memory, then go on."
         assert program.moves.dialog is None
     await other.aclose()
 
@@ -372,6 +379,34 @@ async def test_the_memory_itself_under_another_name_is_refused(qtbot: QtBot, tmp
     assert len(await held(tmp_path / "a.db")) == 4
 
 
+async def test_a_memory_that_is_gone_is_not_made_anew_to_move_there(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        program.store.touch("Archive")
+        (tmp_path / "archive.db").unlink()
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        dialog.form.place_box.setCurrentIndex(dialog.form.place_box.findText("Archive, SQLite file"))
+        await until(lambda: "archive.db is not there any more" in dialog.banner.sentence)
+        assert not (tmp_path / "archive.db").exists()
+        assert not dialog.move_button.isEnabled()
+        dialog.close()
+
+
+async def test_the_same_file_under_another_name_is_no_place_to_move_to(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with running(qtbot, tmp_path, until) as program:
+        (tmp_path / "again.db").hardlink_to(tmp_path / "a.db")
+        again = EngineSettings(path=str(tmp_path / "again.db"))
+        program.store.add(SavedConnection(name="Again", engine="sqlite", settings=again))
+        program.window.move_wanted.emit(Target.below(node("team:a")))
+        dialog = await opened(program, until)
+        dialog.form.place_box.setCurrentIndex(dialog.form.place_box.findText("Again, SQLite file"))
+        await until(lambda: "are one file under two names" in dialog.banner.sentence)
+        assert not dialog.move_button.isEnabled()
+        dialog.close()
+
+
 async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with running(qtbot, tmp_path, until) as program:
         (tmp_path / "broken.db").write_bytes(b"no database, whatever its name says" * 100)
@@ -381,11 +416,10 @@ async def test_a_memory_that_cannot_be_opened_is_named(qtbot: QtBot, tmp_path: P
         dialog = await opened(program, until)
         dialog.form.place_box.setCurrentIndex(dialog.form.place_box.findText("Broken, SQLite file"))
         await until(lambda: bool(dialog.banner.sentence))
-        assert dialog.move_of is None
         assert not dialog.move_button.isEnabled()
         dialog.form.place_box.setCurrentIndex(0)
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert not dialog.banner.sentence
         dialog.close()
 
@@ -402,7 +436,7 @@ async def running_move(qtbot: QtBot, program: Program, until: Until) -> MoveDial
     program.window.move_wanted.emit(Target.below(node("team:a")))
     dialog = await opened(program, until)
     type_node(qtbot, dialog, "user:u")
-    await until(lambda: dialog.move_of is not None)
+    await until(lambda: is_counted(dialog))
     press(qtbot, dialog.move_button)
     return dialog
 
@@ -438,10 +472,9 @@ async def dialog_on(
         return Opened(other, None)
 
     places = [Place(HERE, "Notes", ""), Place("other", "Other", "Reference")]
-    dialog = MoveDialog(
-        From(engine, "Notes", None, Journal(folder / "receipts"), places, open_other, [node("root"), node("team:a")]),
-        target,
-    )
+    journal = Journal(folder / "receipts")
+    memory = Memory(engine, "Notes", journal, nodes=[node("root"), node("team:a")])
+    dialog = MoveDialog(memory, places, open_other, target)
     qtbot.addWidget(dialog)
     dialog.show()
     try:
@@ -461,7 +494,7 @@ async def test_a_wrong_or_deep_node_is_said_before_anything_begins(qtbot: QtBot,
         await until(lambda: bool(dialog.banner.sentence))
         assert dialog.banner.sentence == "Everything is there already; choose another node, or another memory."
         type_node(qtbot, dialog, "/".join(["user:u"] * 8))
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert "would nest more than 8 deep" in dialog.banner.sentence
         assert not dialog.move_button.isEnabled()
         press(qtbot, dialog.form.tree_choice.button(FLATTEN))
@@ -474,7 +507,7 @@ async def test_a_sandbox_is_taken_along_when_it_is_named(qtbot: QtBot, tmp_path:
     engine = await filled(ITEMS)
     async with dialog_on(qtbot, tmp_path, engine, Target.below(node("team:a"))) as dialog:
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         press(qtbot, offer(dialog.plan_column, "Take it along"))
         await until(lambda: dialog.move_button.text() == "Move 3 items")
         press(qtbot, dialog.move_button)
@@ -499,7 +532,7 @@ async def test_what_is_held_in_part_is_named_by_its_id(qtbot: QtBot, tmp_path: P
     engine = await filled(ITEMS, Partly())
     async with dialog_on(qtbot, tmp_path, engine, Target.below(node("team:a"))) as dialog:
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert "1 item of which the memory holds only part." in dialog.plan_column.sentences
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None)
@@ -517,7 +550,7 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
     engine = await filled(items)
     async with dialog_on(qtbot, tmp_path, engine, Target.at(node("team:a"))) as dialog:
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         gate = engine.hold("get_items", lambda req: items[150].fingerprint() in req.ids)
         third = engine.hold("get_items", lambda req: items[200].fingerprint() in req.ids)
         press(qtbot, dialog.move_button)
@@ -541,7 +574,7 @@ async def test_it_is_paused_hidden_stopped_and_gone_on_with(qtbot: QtBot, tmp_pa
         assert dialog.title_label.text() == "200 of 250 moved, 50 not tried"
         assert dialog.banner.sentence == "It was stopped here. 50 items are where they were."
         press(qtbot, dialog.again_button)
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert dialog.move_button.text() == "Move 50 items"
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None)
@@ -553,7 +586,7 @@ async def test_what_fails_stays_with_its_reason(qtbot: QtBot, tmp_path: Path, un
     engine, other = await filled(ITEMS), await filled([learning("there")], Refusing())
     async with dialog_on(qtbot, tmp_path, engine, Target.below(node("team:a")), other=other) as dialog:
         dialog.form.place_box.setCurrentIndex(1)
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         press(qtbot, dialog.move_button)
         await until(lambda: dialog.outcome is not None)
         assert dialog.title_label.text() == "1 of 2 moved, 1 stayed"
@@ -613,15 +646,14 @@ async def test_nothing_goes_to_the_node_that_stood_there_before_the_typing(
         program.window.move_wanted.emit(Target.below(node("team:a")))
         dialog = await opened(program, until)
         type_node(qtbot, dialog, "project:p")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert dialog.move_button.isEnabled()
         qtbot.keyClicks(dialog.form.node_edit, "2")
         dialog.move_button.click()  # as assistive tools do it, and macOS: the keyboard stays in the field
         assert not dialog.is_running
         assert not dialog.move_button.isEnabled()
-        await until(lambda: dialog.move_of is not None)
-        assert dialog.move_of is not None
-        assert dialog.move_of.way.to == node("project:p2")
+        await until(dialog.move_button.isEnabled)
+        assert "To project:p2 and below it." in " ".join(dialog.plan_column.sentences)
 
 
 async def test_a_fault_in_the_middle_of_a_move_is_not_called_nothing(
@@ -631,13 +663,14 @@ async def test_a_fault_in_the_middle_of_a_move_is_not_called_nothing(
         program.window.move_wanted.emit(Target.below(node("team:a")))
         dialog = await opened(program, until)
         type_node(qtbot, dialog, "project:p")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         monkeypatch.setattr(Move, "_end", lambda *_: 1 / 0)  # once both are there
         press(qtbot, dialog.move_button)
-        await until(lambda: bool(dialog.banner.sentence) and dialog.move_of is not None)
+        await until(lambda: bool(dialog.banner.sentence) and is_counted(dialog))
         job = next(one for one in program.window.job_list.jobs if one.title.startswith("Move"))
         assert job.state is State.FAILED
-        assert job.words == "It was left in the middle; the journal has what went."
+        why = "Something failed inside the program (ZeroDivisionError)."
+        assert job.words == f"{why} It was left in the middle; the journal has what went."
         assert dialog.count_label.text() == "0 items", "counted once more"
         await until(lambda: program.window.is_idle)
         assert {hit.text for hit in program.window.items.model.held_rows().values()} == {"tea", "milk", "elsewhere"}
@@ -650,5 +683,5 @@ async def test_a_long_node_that_is_not_named_whole_is_seen_to_be_cut(
         program.window.move_wanted.emit(Target.below(node("team:a")))
         dialog = await opened(program, until)
         type_node(qtbot, dialog, f"project:{'p' * 100}/agent:{'q' * 100}one")
-        await until(lambda: dialog.move_of is not None)
+        await until(lambda: is_counted(dialog))
         assert any("project:pppppppppp…qqqqqqqqqqqqqqqone" in said for said in dialog.plan_column.sentences)

@@ -72,6 +72,7 @@ OWNERS: dict[str, Callable[[MainWindow], reads.Reads]] = {
     "compare.py": reads.of_compare,
     "journal.py": reads.of_journal,
     "asking.py": reads.of_asking,
+    "console.py": reads.of_console,
     "receipts.py": lambda window: reads.of_receipts(window.jobs),
     "dialogs/connect.py": lambda window: reads.of_connections(connect_dialog(window)),
 }
@@ -84,9 +85,10 @@ ELSEWHERE = {
     "dialogs/move.py": {"open", "count", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
+    "moves.py": {"plan", "continue", "settle"},  # small files of the program's own
+    "planned.py": {"end"},
+    "removals.py": {"restore", "settle", "selected"},  # a restore is a job by itself, and so is the last
     "dialogs/writer.py": {"load", "keyring", "test", "save"},
-    "moves.py": {"plan", "continue", "settle", "end"},  # small files of the program's own
-    "removals.py": {"restore", "settle", "end"},  # a restore is a job by itself
     "selected.py": {"selected"},  # so is this
     "program.py": {"open", "close"},  # they wait for a person now and then; what is slow in them is a job by itself
     "transfers.py": {"transfer"},  # so do these, and an import or export begins its job once it has a file

@@ -22,6 +22,7 @@ from explorer.ui.receipts import Receipts
 from tests.conftest import Until
 from tests.fakes import FakeEngine, learning
 from tests.removal.made import counted
+from tests.removal.written import begin
 from tests.ui.removing import Opened, choose_file, opened
 
 ACME = Namespace.parse("team:acme")
@@ -39,7 +40,7 @@ async def interrupted(it: Opened, action: Action = Action.FORGET, target: Target
     removal.connection = it.window.connection_name
     assert removal.preview is not None
     ids = list(removal.preview.ids)[:2]
-    writer = it.removals.journal.begin(removal, action.value)
+    writer = begin(it.removals.journal, removal, action.value)
     writer.note("asked", ids=ids)
     await it.engine.forget(ForgetTarget(ids=ids))
     writer.note("answered", forgotten=2)
@@ -96,7 +97,7 @@ async def test_an_erase_that_was_answered_has_nothing_left_to_go_on_with(
         receipts = Receipts(it.window, it.removals)
         removal = await counted(it.engine, Target.at(ACME), Action.ERASE, it.removals.journal)
         removal.connection = it.window.connection_name
-        with it.removals.journal.begin(removal, "erase") as writer:
+        with begin(it.removals.journal, removal, "erase") as writer:
             writer.note("erase_asked", request=removal.plan.target.erasing())
             writer.note("erased", scopes=1, receipts=[])
         it.window.journal.continue_wanted.emit(writer.path)
@@ -160,7 +161,9 @@ async def test_a_file_of_the_same_name_elsewhere_is_another_memory(qtbot: QtBot,
         it.window.show_engine(two, it.window.connection_name, is_read_only=False)
         it.window.journal.continue_wanted.emit(path)
         await until(lambda: bool(it.window.error_banner.sentence))
-        assert it.window.error_banner.sentence == "That was done in another memory. Open it first: helpdesk.db"
+        place = tmp_path / "one" / "memory.db"
+        said = f"That was done in another memory. Open it first: helpdesk.db, {place}"
+        assert it.window.error_banner.sentence == said
         assert it.removals.dialog is None
 
         it.window.show_engine(one, "by another name", is_read_only=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -133,6 +133,35 @@ async def test_a_sandbox_below_stays_and_is_planned_separately(qtbot: QtBot, tmp
         apart.click()
         await until(lambda: dialog.removal is not None and dialog.count_label.text() == "1 item")
         assert it.title == "Erase team:acme/service:nightly and everything below it"
+
+
+async def test_a_node_goes_whole_though_the_list_shows_a_part_of_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        hides = "The filter of the list does not narrow this: what it hides goes as well."
+        dialog = await it.planned(Target.below(ACME))
+        assert hides not in dialog.plan_column.sentences, "there is no filter"
+        await it.close()
+        it.window.go_to_filter(MetaFilter(tags_any=["none has it"]))
+        await until(lambda: it.window.is_idle)
+        dialog = await it.planned(Target.below(ACME))
+        assert dialog.count_label.text() == "3 items"
+        assert hides in dialog.plan_column.sentences
+        await it.close()
+        dialog = await it.planned(Target.of_filter(it.window.trail.current.filter))
+        assert hides not in dialog.plan_column.sentences, "that filter is what goes"
+
+
+async def test_a_quote_elsewhere_is_told_and_no_failed_job(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    secret = "the harbour bell at Wrenholt was cast in 1804 from two church bells that had cracked"
+    items = [learning(secret, "team:acme"), learning(f"Ann said: {secret}", "root")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        await it.planned(Target.at(ACME))
+        dialog = await it.done()
+        assert dialog.outcome is not None
+        assert not dialog.outcome.is_clean
+        assert dialog.outcome.is_gone
+        assert "still answered from elsewhere" in it.window.error_banner.sentence
+        assert it.window.job_list.jobs[0].state is State.DONE
 
 
 @pytest.mark.limit_s(30)
@@ -539,6 +568,27 @@ async def test_the_foot_offers_it_for_some_and_for_all_that_match(qtbot: QtBot, 
         assert await it.texts() == {"other"}
 
 
+async def test_rows_chosen_by_hand_are_what_goes_though_they_are_all(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items = [*(learning(f"l {i}", tags=["a"]) for i in range(3)), learning("other")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        window = it.window
+        window.go_to_filter(MetaFilter(tags_any=["a"]))
+        await until(lambda: window.is_idle)
+        window.items.view.selectAll()  # the rows there are, as by dragging over them
+        assert window.items.selected_label.text() == "3 selected, all that match"
+        await it.engine.store(learning("came later", tags=["a"]))
+        window.refresh()
+        await until(lambda: window.is_idle)
+        assert window.items.selected_label.text() == "3 selected"
+        window.items.forget_button.click()
+        dialog = await it.counted()
+        assert (dialog.target.filter, len(dialog.target.ids)) == (None, 3)
+        await it.done()
+        assert await it.texts() == {"other", "came later"}
+
+
 async def test_all_that_is_listed_is_not_the_whole_tree(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
         it.window.items.select_all()
@@ -641,6 +691,32 @@ async def test_an_export_first_is_read_back_and_restored(qtbot: QtBot, tmp_path:
         assert await it.stored() == 6
         dialog.receipt.file_button.click()
         assert it.opened_urls[-1].toLocalFile() == str(tmp_path / "receipts")
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("x")], ids=["gone", "changed"])
+async def test_an_export_that_is_gone_or_changed_when_it_is_pressed_stops_it(
+    change: Callable[[Path], object], qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        dialog = await it.planned(Target.below(ACME), Action.ERASE)
+        path, row = tmp_path / "back.jsonl", dialog.confirm.way_back
+        row.export_button.click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        change(path)
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "back.jsonl" in dialog.banner.sentence
+        assert dialog.banner.sentence.endswith("export again. Nothing was erased.")
+        assert (await it.stored(), list((tmp_path / "receipts").glob("*"))) == (6, [])
+        assert not row.export_button.isHidden()
+        path.unlink(missing_ok=True)
+        dialog.banner.findChild(QPushButton, "bannerActionButton").click()
+        await choose_file(until, path)
+        await until(row.path_label.isVisible)
+        await it.done()
+        assert await it.stored() == 3
 
 
 @pytest.mark.limit_s(30)

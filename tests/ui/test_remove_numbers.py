@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from explorer.contract import ItemId, Namespace
 from explorer.removal.plan import Action, Plan, Target
 from explorer.removal.preview import Preview
-from explorer.ui.dialogs.remove_parts import numbers
-from explorer.ui.dialogs.remove_parts.numbers import MonthBars, Numbers
+from explorer.ui.dialogs.plan_parts import numbers
+from explorer.ui.dialogs.plan_parts.numbers import MonthBars, Numbers
 from tests.ui.removing import told
 
 ALL = Plan(Target.below(Namespace.ROOT), Action.FORGET, ())

@@ -127,8 +127,8 @@ async def test_words_that_are_not_there_any_more_are_said(qtbot: QtBot, until: U
     await viewer.aclose()
 
 
-async def test_a_line_of_megabytes_is_opened_at_its_place(qtbot: QtBot, until: Until) -> None:
-    body = f"{'QUJD' * 400_000} needle in it {'REVG' * 100_000}"
+async def test_a_line_without_end_is_opened_at_its_place(qtbot: QtBot, until: Until) -> None:
+    body = f"{'QUJD' * 75_000} needle in it {'REVG' * 25_000}"
     viewer = await opened(qtbot, until, note(body, mime="text/plain"), "needle in it")
     assert marked(viewer) == ["needle in it"]
     assert is_seen(viewer)
@@ -146,3 +146,13 @@ def test_what_has_no_words_is_not_sought() -> None:
     assert beyond is not None
     assert spans_in("so abc,\u2029def", beyond) == [(3, 11)]
     assert spans_in("nothing", beyond) == []
+
+
+def test_of_several_the_right_one_is_waited_for() -> None:
+    item = note("the same. the same. the same.")
+    whole = Hit.of_item(item.fingerprint(), item)
+    third = sought(Cited("the same", Passage(start=20, stop=28)), whole, item)
+    assert third is not None
+    assert spans_in(whole.text, third) == [(20, 28)]
+    assert spans_in("the same. the", third, is_whole=False) == []
+    assert spans_in("the same. the", third) == [(0, 8)], "what stood before it is drawn otherwise"

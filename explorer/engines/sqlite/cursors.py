@@ -35,7 +35,8 @@ class RankPlace(NamedTuple):
     row: int
 
 
-def _digest(question: str) -> bytes:
+def digest(question: str) -> bytes:
+    """By which a question is known without its words."""
     return hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()[:_DIGEST]
 
 
@@ -46,12 +47,12 @@ def _write(packed: bytes) -> str:
 def _read(cursor: str, form: struct.Struct, kind: bytes, question: str) -> tuple[int, ...]:
     try:
         packed = base64.b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        mark, digest, *place = form.unpack(packed)
+        mark, said, *place = form.unpack(packed)
     except (UnicodeEncodeError, binascii.Error, struct.error) as error:
         raise _unknown(cursor) from error
     if mark != kind or _write(packed) != cursor:
         raise _unknown(cursor)
-    if digest != _digest(question):
+    if said != digest(question):
         raise InvalidRequest("the cursor belongs to another filter or query; start again without one")
     return tuple(place)
 
@@ -62,7 +63,7 @@ def _unknown(cursor: str) -> InvalidRequest:
 
 def write_list(question: str, place: ListPlace) -> str:
     """A cursor after `place` in the listing that `question` (a filter's canonical text) asks for."""
-    return _write(_LISTED.pack(b"L", _digest(question), *place))
+    return _write(_LISTED.pack(b"L", digest(question), *place))
 
 
 def read_list(question: str, cursor: str) -> ListPlace:
@@ -72,7 +73,7 @@ def read_list(question: str, cursor: str) -> ListPlace:
 
 def write_rank(question: str, number: int, place: RankPlace) -> str:
     """A cursor after `place` in a ranking, which its maker knows by `number`."""
-    return _write(_RANKED.pack(b"F", _digest(question), number, *place))
+    return _write(_RANKED.pack(b"F", digest(question), number, *place))
 
 
 def read_rank(question: str, cursor: str) -> tuple[int, RankPlace]:

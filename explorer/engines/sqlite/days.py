@@ -37,9 +37,10 @@ _PHRASE = re.compile(
 )
 
 
-def written(day: date) -> str:
-    """As in `4 October 2026`."""
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+def written(day: date, *, has_weekday: bool = False) -> str:
+    """As in `4 October 2026`, or `Sunday, 4 October 2026`."""
+    words = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{_WEEKDAYS[day.weekday()].capitalize()}, {words}" if has_weekday else words
 
 
 def meant(text: str, day: date) -> Iterator[tuple[str, str]]:

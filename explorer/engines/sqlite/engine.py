@@ -312,6 +312,7 @@ class SqliteEngine(MemoryEngine):
             return self._reading.rows_matching(conn, target.filter)
 
         removed = await self._write(lambda: self._writer.remove(choose))
+        self.drop_queries()
         return ForgetReport(forgotten=removed)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
@@ -341,11 +342,16 @@ class SqliteEngine(MemoryEngine):
             await self._write(lambda: self._writer.remove_all(count))
         else:
             await self._write(lambda: self._writer.remove(choose))
+        self.drop_queries()
         if self._opened.has_traces:
             receipts.append(_traces(self._opened))
         if copies := copies_of(self._location):
             receipts.append(_copies(copies))
         return EraseReport(erased_scopes=scopes, receipts=receipts)
+
+    def drop_queries(self) -> None:
+        """Forget what was searched for lately: it may say what was removed."""
+        self._queries.clear()
 
     async def aclose(self) -> None:
         """End both threads after what they have begun, and close the file. Calling it again does nothing."""

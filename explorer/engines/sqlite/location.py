@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from explorer.contract import ConfigError
 from explorer.engines.sqlite.failures import translating
 
 BUSY_TIMEOUT_S = 5.0
@@ -22,6 +23,7 @@ _File = tuple[int, int]  # device and inode
 _lock = threading.Lock()
 _connections: Counter[_File] = Counter()
 _handles: dict[_File, int] = {}
+_names: dict[_File, str] = {}  # under which it was opened first, links followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,12 @@ class Location:
         return found.st_dev, found.st_ino
 
     def open(self, parameters: str) -> sqlite3.Connection:
-        """A connection; `parameters` are those of SQLite's URI, such as `mode=ro`."""
+        """A connection; `parameters` are those of SQLite's URI, such as `mode=ro`.
+
+        Raises ConfigError for a file that this process has open under another name of it: SQLite would keep a log
+        beside each, and either would overwrite the other.
+        """
+        self._refuse_second_name()
         # Transactions are begun and ended by hand: Python's own implicit ones would not be IMMEDIATE.
         with translating(self.path):
             conn = sqlite3.connect(
@@ -68,7 +75,7 @@ class Location:
                 isolation_level=None,
                 factory=_Connection,
             )
-        conn.count(self.identity())
+        conn.count(self.identity(), os.path.realpath(self.path))
         return conn
 
     def handle(self) -> int:
@@ -85,6 +92,17 @@ class Location:
                 _handles[file] = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
             return _handles[file]
 
+    def _refuse_second_name(self) -> None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return
+        with _lock:
+            first = _names.get((found.st_dev, found.st_ino))
+        name = os.path.realpath(self.path)
+        if first is not None and first != name and found.st_nlink > 1 and os.path.exists(first):
+            raise ConfigError(f"`{name}` and `{first}` are one file under two names; open it under one of them")
+
     def _uri(self, parameters: str) -> str:
         uri = Path(self.path).as_uri()
         if not uri.startswith("file:///"):  # a Windows share: SQLite wants its name in the path, not as the host
@@ -97,10 +115,11 @@ class _Connection(sqlite3.Connection):
 
     _file: _File | None = None
 
-    def count(self, file: _File | None) -> None:
+    def count(self, file: _File | None, name: str) -> None:
         with _lock:
             self._file = file
             if file is not None:
+                _names.setdefault(file, name)
                 _connections[file] += 1
 
     def close(self) -> None:
@@ -111,5 +130,6 @@ class _Connection(sqlite3.Connection):
                 _connections[file] -= 1
                 if not _connections[file]:
                     del _connections[file]
+                    _names.pop(file, None)
                     if file in _handles:
                         os.close(_handles.pop(file))

@@ -167,7 +167,7 @@ class Reading:
         self._vectors = VectorIndex(model)
         self._ranker = Ranker(self._columns, self._search, self._vectors, profile)
         self._coverage: tuple[object, Coverage] = (None, Coverage(0, 0, 0))
-        self._rankings: OrderedDict[tuple[str, int], Ranking] = OrderedDict()
+        self._rankings: OrderedDict[tuple[bytes, int], Ranking] = OrderedDict()  # without the words
         self._epoch = self._columns.epoch
 
     def reset(self) -> None:
@@ -285,7 +285,7 @@ class Reading:
         asked = _question(req, meaning)
         limit = min(req.limit, self._columns.rows)
         loaded = _Loaded(conn)
-        ranking = None if number is None else self._rankings.get((question, number))
+        ranking = None if number is None else self._rankings.get((cursors.digest(question), number))
         page = None if ranking is None else self._filled(loaded, asked, ranking, place, limit, mask)
         kept = None
         if number is None or ranking is None or page is None:
@@ -302,7 +302,7 @@ class Reading:
         found, last = page
         next_cursor = None
         if last is not None:
-            self._keep((question, number), kept or ranking)
+            self._keep((cursors.digest(question), number), kept or ranking)
             next_cursor = cursors.write_rank(question, number, last)
         return _RankedPage(ranking, mask, found, next_cursor)
 
@@ -357,7 +357,7 @@ class Reading:
         behind = "" if meaning.behind is None else f" ({meaning.behind})"
         return [f"{missing:,} of {items:,} items have no vector yet{behind}"]
 
-    def _keep(self, key: tuple[str, int], ranking: Ranking) -> None:
+    def _keep(self, key: tuple[bytes, int], ranking: Ranking) -> None:
         """Remember a ranking that goes on: its next pages come from it, whatever came or went meanwhile."""
         self._rankings[key] = ranking
         self._rankings.move_to_end(key)
@@ -456,6 +456,7 @@ def _citation(found: _Found, quote: recall.Quote) -> Citation:
         meta=found.item.meta,
         score=found.place.score,
         place=Passage(start=start, stop=stop),
+        further=[statement.text for statement in quote.statements[1:]],
     )
 
 

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from explorer.asking import By
 from explorer.contract import Hit
 from explorer.i18n import tr
 from explorer.text import isolate, label, sentence, shown
@@ -66,12 +67,12 @@ class AnswerView(QScrollArea):
 
         question = isolate(shown(answered.question, _QUESTION_CHARS))
         column.addWidget(_inset(paragraph("strong", "text", "askedLabel", question)))
-        if answered.says_nothing:
-            self._add_nothing(column, ways_on)
-        else:
+        if not answered.says_nothing or answered.by is By.ENDPOINT:
             by = by_words(answered, reply.address)
             column.addSpacing(2)
             column.addWidget(_inset(paragraph("small", "text3", "answeredByLabel", by)))
+        if answered.says_nothing:
+            self._add_nothing(column, ways_on)
         for one in answered.sentences:
             cites = [(number, cited_words(number, self._title(number))) for number in one.cites]
             row = SentenceRow(one.text, cites, why_marked(one))

@@ -10,6 +10,7 @@ from enum import Enum, auto
 
 from explorer import text
 from explorer.asking import Answered, By, EndpointWriter, Mark, Sentence, WriterStore, ask
+from explorer.conditions import conditions
 from explorer.contract import (
     Citation,
     ConfigError,
@@ -25,7 +26,6 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import mark, tr, tr_n
-from explorer.ui.conditions import conditions
 from explorer.ui.headline import headline
 from explorer.ui.item_questions import NONE, count_of, end_if_cancelled, stored_in
 

@@ -67,7 +67,7 @@ class SourceRow(QAbstractButton):
         line = one_line(quote[:_TIP_CHARS])
         self.title = shown(title or line, _TITLE_CHARS) or tr("(empty)")
         self.quote = "" if line == title else in_quotes(shown(line, _QUOTE_CHARS))
-        self.where = isolate(shown(str(meta.namespace), _NODE_CHARS))
+        self.where = isolate(shown(" / ".join(map(str, meta.namespace.segments)) or tr("root"), _NODE_CHARS))
         self.when = when(meta.observed_at, datetime.now(zone), zone) if meta.observed_at is not None else ""
         day = utc(meta.observed_at) if meta.observed_at is not None else ""
         named = cited_words(number, self.title) if number is not None else self.title

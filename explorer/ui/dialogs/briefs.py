@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
+from explorer.conditions import conditions
 from explorer.context import DEFAULT_BRIEFS, DEFAULT_LEARNINGS, Brief, ContextSpec, InvalidSpec
 from explorer.context.presets import Preset, PresetStore
 from explorer.contract import MetaFilter, is_blank
@@ -33,7 +34,6 @@ from explorer.contract.model import reason
 from explorer.i18n import tr
 from explorer.ui import news
 from explorer.ui.banner import Banner
-from explorer.ui.conditions import conditions
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label

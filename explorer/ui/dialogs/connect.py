@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QFileDialog,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -46,10 +45,10 @@ from explorer.engines import (
 )
 from explorer.i18n import mark, tr
 from explorer.ui import icons
-from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_description, engine_label, engine_name
+from explorer.ui.files import choose_memory
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
@@ -209,6 +208,8 @@ class ConnectDialog(QDialog):
         self.setWindowTitle(tr("Connections"))
         resize_to_design(self, 840, 504)
         self.chosen_name = ""
+        self.chosen_is_new = False
+        """Whether it names a file that was not open before, and may have to be made."""
         self.jobs = Jobs(self)
         self._store = store
         self._keys = keys
@@ -519,6 +520,8 @@ class ConnectDialog(QDialog):
     async def _save(self) -> str:
         saved = self.connection()
         replacing = self._edited.name if self._edited is not None else None
+        before = self._edited.settings.path if self._edited is not None and self._edited.last_opened else None
+        self.chosen_is_new = saved.settings.path != before
         # Refusals come before anything is written.
         build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
         await build.aclose()
@@ -568,11 +571,10 @@ class ConnectDialog(QDialog):
         self.jobs.start("choose", self._choose(), lambda _: None)
 
     async def _choose(self) -> None:
-        dialog = QFileDialog(self, tr("Choose a memory file, or name a new one"), self.path_edit.text())
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilters([tr("Memory files") + " (*.db *.sqlite *.sqlite3)", tr("All files") + " (*)"])
-        if await ask(dialog) and dialog.selectedFiles():
-            self.path_edit.setText(dialog.selectedFiles()[0])
+        title = tr("Choose a memory file, or name a new one")
+        path = await choose_memory(self, title, self.path_edit.text(), may_be_new=True)
+        if path is not None:
+            self.path_edit.setText(str(path))
             self._on_edited("")
 
     def _on_test_button_clicked(self) -> None:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, QThread, QUrl, Signal
 from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from explorer import text
-from explorer.engines.os_errors import why
 from explorer.i18n import tr
-from explorer.transfer import FileError, refuse_memory
+from explorer.transfer import FileError, write_file
 from explorer.ui import news
-from explorer.ui.ask import ask, confirm
 from explorer.ui.banner import Banner
 from explorer.ui.dialogs.foot import put_over_foot
 from explorer.ui.dialogs.sizes import resize_to_design
+from explorer.ui.files import PDF, choose_target
 from explorer.ui.jobs import Jobs
 from explorer.ui.theme import theme
 
@@ -81,9 +77,7 @@ class ReceiptPage(QDialog):
     async def _print(self) -> None:
         self.banner.clear()
         name = f"{self._receipt.stem}.pdf"
-        path = await choose_target(
-            self, tr("Print the receipt to a PDF file"), name, "PDF (*.pdf)", self._memory_path()
-        )
+        path = await choose_target(self, tr("Print the receipt to a PDF file"), name, PDF, self._memory_path())
         if path is not None:
             await print_page(self._html, path)
             show_printed(self.banner, path, lambda path: self.folder_wanted.emit(path))
@@ -93,7 +87,7 @@ class ReceiptPage(QDialog):
 def show_printed(banner: Banner, path: Path, show_folder: Callable[[Path], None]) -> None:
     """Say where a printed page is."""
     said = tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
-    banner.show_note(said, tr("Open folder"), partial(show_folder, path), icon="check-ring")
+    banner.show_done(said, tr("Open folder"), partial(show_folder, path))
 
 
 class _Printing(QThread):
@@ -126,44 +120,4 @@ async def print_page(html: str, path: Path) -> None:
     await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
     if not printing.data:
         raise FileError(tr("cannot write {file}: {reason}", file=path, reason=tr("nothing was printed")))
-    await asyncio.to_thread(put_file, printing.data, path)
-
-
-def put_file(data: bytes, path: Path) -> None:
-    """A file that takes the place of what is there once it is whole. Raises FileError, with what was there kept."""
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:50]}-", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=why(error))) from error
-
-
-async def choose_target(parent: QWidget, title: str, name: str, kinds: str, memory_path: str | None) -> Path | None:
-    """A file to write, whose name ends as `name` does; it may take the place of one that is there.
-
-    Raises FileError for the file of the memory that is open, at `memory_path` where it is a file.
-    """
-    dialog = QFileDialog(parent, title, str(Path.home()))
-    dialog.setNameFilters([kinds, tr("All files") + " (*)"])
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # its question would stop the loop
-    dialog.setDefaultSuffix(Path(name).suffix.removeprefix("."))
-    dialog.selectFile(name)
-    if not await ask(dialog) or not dialog.selectedFiles():
-        return None
-    path = Path(dialog.selectedFiles()[0])
-    await asyncio.to_thread(refuse_memory, path, memory_path)
-    if await asyncio.to_thread(os.path.lexists, path) and not await confirm(
-        parent,
-        tr("{file} is there already", file=text.inline(path.name)),
-        tr("What is written takes its place."),
-        tr("Replace it"),
-    ):
-        return None
-    return path
+    await asyncio.to_thread(write_file, path, printing.data, overwrite=True)

@@ -293,7 +293,8 @@ class WriterDialog(QDialog):
 
     def done(self, code: int) -> None:
         if not self.jobs.is_running("save") or code == QDialog.DialogCode.Accepted:
-            self.jobs.cancel("test")
+            for lane in ("load", "keyring", "test"):
+                self.jobs.cancel(lane)
             super().done(code)
 
     def _on_jobs_ended(self, lane: str, error: BaseException | None) -> None:

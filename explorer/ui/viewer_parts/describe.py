@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 from enum import StrEnum
 
+from explorer.conditions import PREFIXES, WINDOW
 from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, TurnRange
 from explorer.contract.timeline import begin_of, day_of
 from explorer.i18n import mark, tr
 from explorer.text import and_more, confidence, counted, from_to, size, utc, when_full, word
-from explorer.ui.conditions import PREFIXES, WINDOW
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200

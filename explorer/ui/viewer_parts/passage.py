@@ -50,10 +50,13 @@ def sought(cited: Cited, whole: Hit, item: StoreItem | None) -> Sought | None:
     return Sought(lines, before)
 
 
-def spans_in(text: str, wanted: Sought) -> list[tuple[int, int]]:
-    """Where the lines of a passage stand in a drawn text, in its characters; none where it is not (yet) there."""
+def spans_in(text: str, wanted: Sought, *, is_whole: bool = True) -> list[tuple[int, int]]:
+    """Where the lines of a passage stand in a drawn text, in its characters; none where it is not there.
+
+    `is_whole`: no more of the text is to come, in which the right one of several may be.
+    """
     found = next(islice(wanted.lines[0].finditer(text), wanted.before, None), None)
-    if found is None and wanted.before:  # what stands before it may be drawn otherwise
+    if found is None and wanted.before and is_whole:  # what stands before it may be drawn otherwise
         found = next(wanted.lines[0].finditer(text), None)
     if found is None:
         return []

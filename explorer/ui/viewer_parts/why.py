@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
+from explorer.conditions import Condition, conditions, without
 from explorer.contract import (
     HALF_LIFE_DAYS,
     ExplainedHit,
@@ -27,7 +28,6 @@ from explorer.contract import (
 )
 from explorer.i18n import mark, tr, tr_in, tr_n
 from explorer.text import DASH, decimals, listed, number, sentence, shown, when_full
-from explorer.ui.conditions import Condition, conditions, without
 
 PAGE = 50
 MAX_LOOKED_AT = 500  # hits of a search among which the item is looked for

@@ -67,3 +67,4 @@ def test_each_is_told_once_and_few_at_all() -> None:
 
 def test_day_is_written_in_words() -> None:
     assert written(date(2026, 10, 4)) == "4 October 2026"
+    assert written(date(2026, 10, 4), has_weekday=True) == "Sunday, 4 October 2026"

@@ -481,3 +481,20 @@ async def test_file_that_was_moved_while_open_has_all_that_was_stored(folder: Pa
             await engine.store(note("refused"))
     async with opened(elsewhere) as engine:
         assert {hit.text for hit in await list_all(engine)} == {"first", "acknowledged"}
+
+
+async def test_a_file_is_not_open_under_two_names_at_once(folder: Path) -> None:
+    one, two = folder / "one.db", folder / "two.db"
+    async with opened(one) as engine:
+        await engine.store(note("x"))
+        two.hardlink_to(one)
+        async with opened(two) as other:
+            with pytest.raises(ConfigError, match="are one file under two names; open it under one of them"):
+                await other.store(note("y"))
+            health = await other.health()
+            assert not health.is_serving
+            assert "are one file under two names" in (health.reason or "")
+        async with opened(one) as again:
+            assert len(await list_all(again)) == 1
+    async with opened(two) as alone:
+        assert len(await list_all(alone)) == 1

@@ -816,3 +816,19 @@ async def test_damage_is_told(folder: Path, damage: str, error: str) -> None:
         with pytest.raises(EngineFailure, match=error):
             await engine.fetch(FetchRequest(query="word1", mode=FetchMode.VECTOR, limit=5))
         assert len(await list_all(engine)) == 60
+
+
+@pytest.mark.parametrize("erases", [False, True])
+async def test_what_was_searched_for_is_not_kept_once_something_was_removed(folder: Path, erases: bool) -> None:
+    embedder = WordVectors()
+    async with opened(folder / "memory.db", embedder=embedder) as engine:
+        id = (await engine.store(note("a cat"))).id
+        for _ in range(2):
+            await engine.fetch(FetchRequest(query="cats that hide", mode=FetchMode.VECTOR, limit=5))
+        assert embedder.texts.count("cats that hide") == 1, "kept for the next page"
+        if erases:
+            await engine.erase(EraseRequest(reach=Reach.subtree(Namespace.ROOT), whole_tree=True))
+        else:
+            await engine.forget(ForgetTarget(ids=[id]))
+        await engine.fetch(FetchRequest(query="cats that hide", mode=FetchMode.VECTOR, limit=5))
+        assert embedder.texts.count("cats that hide") == 2

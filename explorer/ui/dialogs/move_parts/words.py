@@ -10,10 +10,17 @@ from explorer.contract import ItemId, Namespace
 from explorer.i18n import tr, tr_n
 from explorer.removal.moving import MoveOutcome, MovePreview, Way
 from explorer.removal.plan import Plan, Target
-from explorer.ui.dialogs.remove_parts.words import NAME_CHARS, Line, Section, short, what
+from explorer.ui.dialogs.plan_parts.words import (
+    LINES_MOST,
+    NAME_CHARS,
+    Line,
+    Section,
+    no_longer_stored,
+    short,
+    what,
+)
 
 _SHORT_NAME_CHARS = 60
-_LINES_MOST = 5
 _REASONS_MOST = 20
 
 ShowIds = Callable[[str, list[ItemId]], Callable[[], None]]
@@ -97,15 +104,8 @@ def _goes(
             n=text.number(equal),
         )
         yield Line("warning", said, "caution")
-    if preview.found.gone:
-        gone = len(preview.found.gone)
-        said = tr_n(
-            "{n} of those chosen is no longer stored.",
-            "{n} of those chosen are no longer stored.",
-            gone,
-            n=text.number(gone),
-        )
-        yield Line("info", said)
+    if (gone := no_longer_stored(preview.found)) is not None:
+        yield gone
     if way.to is not None and n:
         yield Line("info", tr("At another node an item has another id. The receipt has both."))
     if not preview.can_check:
@@ -116,9 +116,13 @@ def _goes(
 def _where_to(preview: MovePreview, way: Way, connection: str) -> str:
     if way.to is None:
         return tr("To {connection}, each to the node it has.", connection=_cut(connection))
+    return tr("To {node}.", node=_place(preview, way.to))
+
+
+def _place(preview: MovePreview, to: Namespace) -> str:
     if len(preview.to) > 1:
-        return tr("To {node}.", node=tr("{node} and below it", node=short(way.to)))
-    return tr("To {node}.", node=short(next(iter(preview.to), way.to)))
+        return tr("{node} and below it", node=short(to))
+    return short(next(iter(preview.to), to))
 
 
 def _stays(
@@ -130,14 +134,7 @@ def _stays(
     show_ids: ShowIds,
 ) -> Iterator[Line]:
     if preview.incomplete:
-        n = len(preview.incomplete)
-        said = tr_n(
-            "{n} item of which the memory holds only part.",
-            "{n} items of which the memory holds only part.",
-            n,
-            n=text.number(n),
-        )
-        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, preview.incomplete))
+        yield _held_in_part(preview.incomplete, show_ids)
     if preview.different:
         n = len(preview.different)
         said = tr_n(
@@ -146,7 +143,7 @@ def _stays(
             n,
             n=text.number(n),
         )
-        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, preview.different))
+        yield _with_ids(said, preview.different, show_ids)
     if preview.there:
         said = tr_n(
             "{n} item that is there already.",
@@ -156,7 +153,7 @@ def _stays(
         )
         yield Line("lock", said)
     boxes = [sandbox for sandbox in plan.sandboxes if sandbox.node not in taken]
-    for sandbox in boxes[:_LINES_MOST]:
+    for sandbox in boxes[:LINES_MOST]:
         said = tr_n(
             "The sandbox {node} with {n} item.",
             "The sandbox {node} with {n} items.",
@@ -165,8 +162,8 @@ def _stays(
             n=text.number(sandbox.items),
         )
         yield Line("lock", said, offer=tr("Take it along"), act=take(sandbox.node))
-    if len(boxes) > _LINES_MOST:
-        yield Line("lock", text.and_more(len(boxes) - _LINES_MOST))
+    if len(boxes) > LINES_MOST:
+        yield Line("lock", text.and_more(len(boxes) - LINES_MOST))
     if plan.target.above:
         names = text.listed(map(short, plan.target.above))
         yield Line("lock", tr("What is read from above: {nodes}.", nodes=names))
@@ -175,32 +172,6 @@ def _stays(
 
 
 # After it
-
-
-def outcome_title(outcome: MoveOutcome) -> str:
-    """`37 of 37 items moved`; `30 of 37 moved, 2 stayed, 5 not tried, 1 held only in part`."""
-    done, planned = text.number(len(outcome.done)), text.number(outcome.planned)
-    if len(outcome.done) == outcome.planned and not outcome.incomplete:
-        if outcome.is_copy:
-            return tr_n(
-                "{n} of {total} item copied", "{n} of {total} items copied", outcome.planned, n=done, total=planned
-            )
-        return tr_n("{n} of {total} item moved", "{n} of {total} items moved", outcome.planned, n=done, total=planned)
-    said = [
-        tr("{n} of {total} copied", n=done, total=planned)
-        if outcome.is_copy
-        else tr("{n} of {total} moved", n=done, total=planned)
-    ]
-    for count, words in (
-        (len(outcome.kept), tr("{n} stayed", n=text.number(len(outcome.kept)))),
-        (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
-        (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
-        (len(outcome.gone), tr("{n} already gone", n=text.number(len(outcome.gone)))),
-        (len(outcome.incomplete), tr("{n} held only in part", n=text.number(len(outcome.incomplete)))),
-    ):
-        if count:
-            said.append(words)
-    return text.listed(said)
 
 
 def doubt(outcome: MoveOutcome) -> str:
@@ -254,12 +225,7 @@ def outcome_sections(
 
 def _went(outcome: MoveOutcome, preview: MovePreview, way: Way, connection: str) -> Iterator[Line]:
     n = len(outcome.done)
-    if way.to is None:
-        where = _cut(connection)
-    elif len(preview.to) > 1:
-        where = tr("{node} and below it", node=short(way.to))
-    else:
-        where = short(next(iter(preview.to), way.to))
+    where = _cut(connection) if way.to is None else _place(preview, way.to)
     if n and outcome.is_copy:
         said = tr_n(
             "{n} item is at {where} as well, read back whole.",
@@ -303,7 +269,7 @@ def _stayed(outcome: MoveOutcome, show_ids: ShowIds) -> Iterator[Line]:
         items = text.counted(n, "item")
         said = text.named(items, text.sentence(reason))
         ids = [id for id, why in outcome.kept.items() if why == reason]
-        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, ids))
+        yield _with_ids(said, ids, show_ids)
     if len(reasons) > _REASONS_MOST:
         yield Line("warning", text.and_more(len(reasons) - _REASONS_MOST), "caution")
     if outcome.not_tried:
@@ -320,16 +286,24 @@ def _stayed(outcome: MoveOutcome, show_ids: ShowIds) -> Iterator[Line]:
             n,
             n=text.number(n),
         )
-        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, outcome.unanswered))
+        yield _with_ids(said, outcome.unanswered, show_ids)
     if outcome.incomplete:
-        n = len(outcome.incomplete)
-        said = tr_n(
-            "{n} item of which the memory holds only part.",
-            "{n} items of which the memory holds only part.",
-            n,
-            n=text.number(n),
-        )
-        yield Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, outcome.incomplete))
+        yield _held_in_part(outcome.incomplete, show_ids)
+
+
+def _held_in_part(ids: list[ItemId], show_ids: ShowIds) -> Line:
+    n = len(ids)
+    said = tr_n(
+        "{n} item of which the memory holds only part.",
+        "{n} items of which the memory holds only part.",
+        n,
+        n=text.number(n),
+    )
+    return _with_ids(said, ids, show_ids)
+
+
+def _with_ids(said: str, ids: list[ItemId], show_ids: ShowIds) -> Line:
+    return Line("warning", said, "caution", offer=tr("Show which"), act=show_ids(said, ids))
 
 
 def _cut(name: str) -> str:

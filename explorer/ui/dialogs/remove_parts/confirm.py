@@ -24,7 +24,7 @@ from explorer.removal.confirmation import MANY, Answers, Confirmation
 from explorer.removal.plan import Action
 from explorer.removal.preview import Preview
 from explorer.removal.way_back import Export, WayBack
-from explorer.ui.dialogs.remove_parts.one_line import OneLine
+from explorer.ui.dialogs.plan_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.words import press, recounted
 from explorer.ui.first_click import take_first_click_only
 from explorer.ui.icons import IconLabel

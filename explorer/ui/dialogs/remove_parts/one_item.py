@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from explorer import text
 from explorer.contract import Hit
 from explorer.i18n import tr
-from explorer.ui.dialogs.remove_parts.one_line import OneLine
+from explorer.ui.dialogs.plan_parts.one_line import OneLine
 from explorer.ui.headline import headline
 from explorer.ui.icons import IconLabel
 from explorer.ui.item_view import KIND_ICONS

@@ -26,9 +26,9 @@ from explorer.removal.outcome import Check, Outcome
 from explorer.removal.page import check_words
 from explorer.removal.plan import Action
 from explorer.removal.way_back import WayBack
+from explorer.removal.words import doubt
+from explorer.ui.dialogs.plan_parts.one_line import OneLine
 from explorer.ui.dialogs.remove_parts.confirm import home
-from explorer.ui.dialogs.remove_parts.one_line import OneLine
-from explorer.ui.dialogs.remove_parts.words import doubt
 from explorer.ui.first_click import take_first_click_only
 from explorer.ui.headline import headline
 from explorer.ui.icons import IconLabel

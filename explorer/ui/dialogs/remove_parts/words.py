@@ -6,45 +6,20 @@ Forget and erase have each their own sentences: the two words are never put into
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 from explorer import text
-from explorer.contract import MemoryEngine, Namespace
+from explorer.conditions import conditions
+from explorer.contract import MemoryEngine, MetaFilter, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
 from explorer.removal import words as shared
-from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Target
-from explorer.removal.preview import Moved, Preview, Source
+from explorer.removal.preview import Moved, Preview
 from explorer.ui import news
-from explorer.ui.conditions import conditions
+from explorer.ui.dialogs.plan_parts.words import LINES_MOST, Line, Section, no_longer_stored, short
 
-NAME_CHARS = 1_200  # of a node: the longest there can be
-_SHORT_NAME_CHARS = 36
 _NAMED_MOST = 4
-_LINES_MOST = 5
-
-
-@dataclass(frozen=True)
-class Line:
-    """One sentence of a plan, and what it offers to do about it. `is_stored`: it stands for itself, in the fixed font.
-
-    `token` is the colour of its icon.
-    """
-
-    icon: str
-    said: str
-    token: str = "text2"
-    is_stored: bool = False
-    offer: str = ""
-    act: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    lines: list[Line]
 
 
 def title(target: Target, action: Action) -> str:
@@ -52,23 +27,6 @@ def title(target: Target, action: Action) -> str:
     if len(target.ids) == 1:
         return tr("Forget this item")
     return shared.title(Plan(target, action, ()))
-
-
-def what(target: Target) -> str:
-    """What was to go, without what was to become of it: for the head of a receipt."""
-    if target.ids:
-        n = len(target.ids)
-        return tr_n("{n} chosen item", "{n} chosen items", n, n=text.number(n))
-    if target.is_whole_tree:
-        return tr("the whole tree")
-    if target.node is None:
-        return tr("all that match")
-    name = text.inline(str(target.node), NAME_CHARS)
-    return tr("{node} and everything below it", node=name) if reads_below(target) else tr("{node} itself", node=name)
-
-
-def reads_below(target: Target) -> bool:
-    return target.filter is not None and target.filter.reach is not None and target.filter.reach.descendants
 
 
 def press(action: Action, n: int) -> str:
@@ -85,10 +43,6 @@ def why_not_erase(engine: MemoryEngine, target: Target) -> str:
     if type(engine).erase is MemoryEngine.erase:
         return tr("This engine does not erase")
     return ""
-
-
-def can_export(engine: MemoryEngine) -> bool:
-    return type(engine).export is not MemoryEngine.export
 
 
 def recounted(action: Action) -> str:
@@ -118,18 +72,22 @@ def plan_sections(
     beside: str,
     remaining: Sequence[str],
     zone: tzinfo,
+    shown: MetaFilter,
     plan_apart: Callable[[Namespace], Callable[[], None]],
 ) -> list[Section]:
-    """What goes, what stays, what may remain; `beside` as the function of that name says it."""
+    """What goes, what stays, what may remain; `beside` as the function of that name says it.
+
+    `shown` is the filter of the list that the person sees behind it.
+    """
     found = [
-        Section(tr("What goes"), list(_goes(plan, preview, zone))),
+        Section(tr("What goes"), list(_goes(plan, preview, zone, shown))),
         Section(tr("What stays"), list(_stays(plan, beside, plan_apart))),
         Section(tr("What may remain"), [Line("warning", said, "caution") for said in remaining]),
     ]
     return [section for section in found if section.lines]
 
 
-def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
+def _goes(plan: Plan, preview: Preview, zone: tzinfo, shown: MetaFilter) -> Iterator[Line]:
     target = plan.target
     if target.filter is not None and not target.is_nodes_and_kinds:
         yield Line("funnel", tr("All that meets these conditions:"))
@@ -139,6 +97,9 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         for one in conditions(admitted, zone):
             yield Line("", f"{one.words} {one.drawn or text.isolate(text.shown(one.value))}", is_stored=True)
     yield Line("minus-ring", _how_much(plan, preview), "danger")
+    if target.is_nodes_and_kinds and not _only_where(shown, plan):
+        said = tr("The filter of the list does not narrow this: what it hides goes as well.")
+        yield Line("warning", said, "caution")
     if target.prefix is not None and preview.is_whole:
         paths = tr_n(
             "It also matches what is below that path: {n} path in all, named at the right.",
@@ -148,20 +109,22 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         )
         yield Line("info", paths)
     if plan.takes_sandboxes:
-        for sandbox in plan.sandboxes[:_LINES_MOST]:
+        for sandbox in plan.sandboxes[:LINES_MOST]:
             yield Line("service", shared.sandbox_goes(sandbox, short(sandbox.node)), "danger")
-        if len(plan.sandboxes) > _LINES_MOST:
-            yield Line("service", text.and_more(len(plan.sandboxes) - _LINES_MOST), "danger")
+        if len(plan.sandboxes) > LINES_MOST:
+            yield Line("service", text.and_more(len(plan.sandboxes) - LINES_MOST), "danger")
     if plan.takes_unlisted:
         yield Line("warning", shared.unlisted_sandboxes(plan.action, takes_sandboxes=True), "caution")
-    if preview.gone:
-        n = len(preview.gone)
-        said = tr_n(
-            "{n} of those chosen is no longer stored.", "{n} of those chosen are no longer stored.", n, n=text.number(n)
-        )
-        yield Line("info", said)
+    if (gone := no_longer_stored(preview)) is not None:
+        yield gone
     if len(target.ids) != 1:
         yield Line("info", shared.the_other(plan.action))
+
+
+def _only_where(shown: MetaFilter, plan: Plan) -> bool:
+    """Whether a filter has no condition that what is planned has not, but for where."""
+    where = shown.model_copy(update={"reach": None})
+    return where in (MetaFilter(), MetaFilter(kinds=plan.target.filter.kinds if plan.target.filter else []))
 
 
 def _how_much(plan: Plan, preview: Preview) -> str:
@@ -175,24 +138,15 @@ def _how_much(plan: Plan, preview: Preview) -> str:
 
 
 def _stays(plan: Plan, beside: str, plan_apart: Callable[[Namespace], Callable[[], None]]) -> Iterator[Line]:
-    target = plan.target
-    if target.ids:
-        yield Line("lock", tr("Everything else, at these nodes too."))
-        return
-    if not plan.takes_sandboxes:
-        for sandbox in plan.sandboxes[:_LINES_MOST]:
+    if not plan.takes_sandboxes and not plan.target.ids:
+        for sandbox in plan.sandboxes[:LINES_MOST]:
             said = shared.sandbox_stays(sandbox, short(sandbox.node))
             yield Line("lock", said, offer=tr("Plan it separately"), act=plan_apart(sandbox.node))
-        if len(plan.sandboxes) > _LINES_MOST:
-            rest = len(plan.sandboxes) - _LINES_MOST
+        if len(plan.sandboxes) > LINES_MOST:
+            rest = len(plan.sandboxes) - LINES_MOST
             yield Line("lock", tr_n("{n} more sandbox.", "{n} more sandboxes.", rest, n=text.number(rest)))
-    if target.above:
-        names = text.listed(map(short, target.above))
-        yield Line("lock", tr("What is read from above: {nodes}. A removal never goes up.", nodes=names))
-    if beside and not target.above:
-        yield Line("lock", tr("Everything above and beside: {nodes}.", nodes=beside))
-    if target.filter is not None and not target.is_nodes_and_kinds:
-        yield Line("lock", tr("Everything that does not meet each of the conditions."))
+    for said in shared.what_stays(plan, beside, short):
+        yield Line("lock", said)
 
 
 def beside(target: Target, nodes: Sequence[Namespace]) -> str:
@@ -210,88 +164,3 @@ def beside(target: Target, nodes: Sequence[Namespace]) -> str:
     named = [short(node) for node in [*above, *others]]
     told = text.listed(named[:_NAMED_MOST])
     return " ".join((told, text.and_more(len(named) - _NAMED_MOST))) if len(named) > _NAMED_MOST else told
-
-
-def short(node: Namespace) -> str:
-    """A node inside a sentence: a label breaks no word, so that a long name is cut in its middle."""
-    name = str(node)
-    half = _SHORT_NAME_CHARS // 2
-    return name if len(name) <= _SHORT_NAME_CHARS else f"{name[:half]}…{name[-half:]}"
-
-
-def node_label(node: Namespace, at: Namespace | None) -> str:
-    """A node as it is named among those below `at`."""
-    if at is None or at.is_root or node == at or not node.is_within(at):
-        return str(node)
-    return "/".join(map(str, node.segments[at.depth :]))
-
-
-def source_label(source: Source) -> str:
-    kind, id = source
-    return text.word(kind) if id is None else f"{text.word(kind)}: {text.shown(id)}"
-
-
-# The receipt
-
-
-def outcome_title(outcome: Outcome, action: Action) -> str:
-    """What a fresh read says: `3 895 of 3 895 items erased`, `6 of 10 removed, 4 failed`."""
-    n, of = text.number(outcome.removed), text.number(outcome.planned)
-    if not outcome.left and not outcome.already_gone:
-        if action is Action.ERASE:
-            return tr_n("{n} of {total} item erased", "{n} of {total} items erased", outcome.planned, n=n, total=of)
-        return tr_n("{n} of {total} item forgotten", "{n} of {total} items forgotten", outcome.planned, n=n, total=of)
-    said = [tr("{n} of {total} removed", n=n, total=of)]
-    for count, told in (
-        (
-            len(outcome.failed),
-            tr_n("{n} failed", "{n} failed", len(outcome.failed), n=text.number(len(outcome.failed))),
-        ),
-        (len(outcome.not_tried), tr("{n} not tried", n=text.number(len(outcome.not_tried)))),
-        (len(outcome.unanswered), tr("{n} without an answer", n=text.number(len(outcome.unanswered)))),
-        (outcome.already_gone, tr("{n} already gone", n=text.number(outcome.already_gone))),
-    ):
-        if count:
-            said.append(told)
-    return text.listed(said)
-
-
-def doubt(outcome: Outcome) -> str:
-    """The one line over the questions where not all is well; else empty."""
-    said = []
-    if outcome.stopped is not None:
-        said.append(text.sentence(outcome.stopped))
-    if outcome.left:
-        n = len(outcome.left)
-        said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=text.number(n)))
-    if outcome.gone_besides:
-        said.append(shared.gone_besides(outcome.gone_besides))
-    found = [check for check in outcome.checks if check.found]
-    quoted = [check for check in outcome.checks if check.quoted and not check.found]
-    unasked = [check for check in outcome.checks if check.error is not None]
-    if found:
-        n = len(found)
-        said.append(
-            tr_n(
-                "{n} question still finds what was to go.",
-                "{n} questions still find what was to go.",
-                n,
-                n=text.number(n),
-            )
-        )
-    elif quoted and not outcome.left:
-        n = len(quoted)
-        said.append(
-            tr_n(
-                "Gone from every list. {n} question is still answered from elsewhere.",
-                "Gone from every list. {n} questions are still answered from elsewhere.",
-                n,
-                n=text.number(n),
-            )
-        )
-    if unasked:
-        n = len(unasked)
-        said.append(tr_n("{n} question could not be asked.", "{n} questions could not be asked.", n, n=text.number(n)))
-    if not outcome.checks:
-        said.append(tr("Nothing was asked again."))
-    return " ".join(said)

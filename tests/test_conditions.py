@@ -2,8 +2,8 @@ from datetime import UTC, timedelta, timezone, tzinfo
 
 import pytest
 
+from explorer.conditions import QUERY, WINDOW, Condition, conditions, facet_of, with_value, without
 from explorer.contract import Facet, ItemKind, MetaFilter, Namespace, Reach, SourceKind, Timestamp, TurnRange
-from explorer.ui.conditions import QUERY, WINDOW, Condition, conditions, facet_of, with_value, without
 
 ACME = Namespace.parse("team:acme")
 FULL = MetaFilter(

@@ -31,7 +31,7 @@ from explorer.contract import Hit
 from explorer.i18n import tr
 from explorer.removal.plan import Plan
 from explorer.removal.preview import SAMPLES, Preview
-from explorer.ui.dialogs.remove_parts.words import node_label, source_label
+from explorer.ui.dialogs.plan_parts.words import node_label, source_label
 from explorer.ui.headline import headline
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.labels import plain_label

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSi
 
 from explorer.i18n import tr
 from explorer.text import label
-from explorer.ui.dialogs.remove_parts.words import Line, Section
+from explorer.ui.dialogs.plan_parts.words import Line, Section
 from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
