@@ -387,6 +387,7 @@ class MainWindow(QMainWindow):
         for below, dock in pairwise(self._docks[3:]):
             self.tabifyDockWidget(below, dock)
         self._docks[3].raise_()
+        self._dress_dock_tabs()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -1280,6 +1281,9 @@ class MainWindow(QMainWindow):
             bar.setDrawBase(False)
             bar.setExpanding(False)
             bar.setAccessibleName(tr("Panels in one place"))
+            ends = (tr("Tabs before"), tr("Tabs after"))
+            for button, words in zip(bar.findChildren(QToolButton), ends, strict=False):
+                button.setAccessibleName(words)  # else it speaks English
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle

@@ -59,6 +59,7 @@ NO_WORDS: dict[str, set[str]] = {
     },
     "ui/ask.py": {"TinyMemory Explorer"},
     "ui/clock.py": {"Etc"},
+    "ui/context_preview.py": {"Markdown (*.md)"},
     "ui/dialogs/receipt_page.py": {"PDF (*.pdf)"},
     "ui/dialogs/remove.py": {"JSON Lines (*.jsonl *.ndjson)", "PDF (*.pdf)"},
     "ui/main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
