@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ tell goes to standard error.
 Exit status: 0 the client left, or a signal ended it; 1 failed; 2 wrong usage, or the SDK is not installed."""
 
 DEFAULT_PORT = 8787
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
 MISSING_SDK = (
     "tinymemory: mcp needs the SDK of the Model Context Protocol; install it with: "
     "pip install 'tinymemory-explorer[mcp]'"
@@ -60,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:6]) <= 65535):
+    if not (_PORT.fullmatch(text) and int(text) <= 65535):
         raise argparse.ArgumentTypeError("write a port from 0 to 65535; only 127.0.0.1 is served")
     return int(text)
 
