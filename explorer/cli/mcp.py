@@ -10,11 +10,11 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from explorer.cli.options import REACHES, Memory, node, opened
 from explorer.cli.output import Console
-from explorer.contract import ConfigError, ListRequest, Namespace, Unavailable
+from explorer.contract import ConfigError, ListRequest, MemoryEngine, MetaFilter, Namespace, Unavailable
 from explorer.tools import MemoryTools, ToolScope
 
 HELP = "serve the memory to an agent (Model Context Protocol)"
@@ -88,7 +88,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
         async with opened(args, read_only=args.read_only) as memory:
             await _open(memory, console, read_only=args.read_only)
             tools = MemoryTools.with_scope(memory.engine, _scope(args))
-            server = explorer.mcp.server.memory_server(tools, _hider(memory.path))
+            server = explorer.mcp.server.memory_server(tools, _hider(memory.path), _checker(memory.engine))
             what = f"{memory.path or memory.engine.descriptor().label}, placed at {args.place}"
             what += ", read-only" if args.read_only else ""
             if listening is None:
@@ -119,6 +119,13 @@ async def _open(memory: Memory, console: Console, *, read_only: bool) -> None:
 
 def _is_missing(path: str | None) -> bool:
     return path is not None and not os.path.exists(path)
+
+
+def _checker(engine: MemoryEngine) -> Callable[[], Awaitable[object]]:
+    """Raises Unavailable once the file was deleted or replaced: one that is open can be read on, which for a window is
+    a way to save it, but an agent would go on with what was done away with.
+    """
+    return lambda: engine.changes(MetaFilter())
 
 
 def _hider(path: str | None) -> Callable[[str], str]:

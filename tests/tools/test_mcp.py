@@ -176,6 +176,29 @@ async def test_the_window_and_the_agent_share_one_file_while_it_is_served(home, 
         await window.aclose()
 
 
+@pytest.mark.parametrize("flags", [[], ["--read-only"]])
+async def test_a_file_that_was_done_away_with_is_served_no_more(home, db, tmp_path, flags):
+    engine = SqliteEngine(db, embedder=None)
+    await engine.store(learning("forgotten with its file", PLACE))
+    await engine.aclose()
+    kept = tmp_path / "kept.db"
+    async with client(home, "--db", db, "--place", PLACE, *flags) as connected:
+        (hit,) = (await answer(connected, "list"))["items"]
+        db.rename(kept)
+        for name, arguments in (
+            ("memory_list", {}),
+            ("memory_get", {"ids": [hit["id"]]}),
+            ("memory_fetch", {"query": "file"}),
+            ("memory_recall", {"question": "What was forgotten?"}),
+            ("memory_explore", {"facet": "kind"}),
+        ):
+            said = await refusal(connected, name, arguments)
+            assert "was moved, deleted or replaced" in said or "there is no file" in said
+            assert str(tmp_path) not in said
+        kept.rename(db)
+        assert (await answer(connected, "list"))["items"] == [hit]
+
+
 # --- how it begins and ends
 
 
