@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # times and emoji: tokens a character, the ASCII around the others counted as prose.
 _WEIGHTS = (
     (r"\n", 1.0),
-    (r"[A-Za-z]*[0-9][0-9A-Za-z]*", 0.9),  # ids and numbers: a digit is a token of its own
+    (r"[A-Za-z]++(?![0-9])", 0.23),  # words; whole, so that no letter of a long one is begun at again
+    (r"[0-9A-Za-z]+", 0.9),  # ids and numbers: a digit is a token of its own
     (r"[\x00-\x09\x0b-\x2f\x3a-\x7f]", 0.23),
     (r"[\u0080-\u036f\u1e00-\u1eff]+", 1.8),  # letters with accents
     (r"[\u0400-\u052f]+", 0.38),  # Cyrillic

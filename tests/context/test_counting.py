@@ -87,3 +87,10 @@ def test_more_than_half_is_a_difference() -> None:
     assert differs(151, 100)
     assert not differs(0, 0)
     assert differs(0, 1)
+
+
+def test_a_word_without_end_is_counted_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sequence of DNA, for one: looked for a digit from each letter on, it would take an hour."""
+    monkeypatch.setattr(counting, "tokenizer", lambda: None)
+    assert fair_tokens("ACGT" * 100_000) == 92_000
+    assert fair_tokens("ACGT" * 1_000 + "7") == 3_601
