@@ -15,7 +15,13 @@ from pydantic import ValidationError, model_validator
 from explorer.asking.endpoint import EndpointWriter
 from explorer.contract import ConfigError, InvalidRequest, TinyMemoryError, is_blank
 from explorer.contract.model import Flag, Model, Text, reason, trimmed
-from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
+from explorer.engines import (
+    KeyPlace,
+    KeyStore,
+    SavedConnection,
+    StaticCredential,
+    find_credential,
+)
 from explorer.engines.entry_file import APP_NAME, EntryFile
 from explorer.engines.json_endpoint import place_of
 
@@ -87,6 +93,11 @@ class WriterStore:
 
         self._file.change(change)
 
+    @property
+    def has_keyring(self) -> bool:
+        """Whether this system has a keyring that keeps secrets."""
+        return self._keys.is_available
+
     def has_key(self, settings: WriterSettings) -> bool:
         """Whether the keyring holds a key for this address. Raises ConfigError where it fails."""
         return self._keys.is_available and self._keys.get(_key_name(settings)) is not None
@@ -104,18 +115,18 @@ class WriterStore:
         if not settings.is_on:
             return None
         EndpointWriter(settings.endpoint, settings.model)  # a file may have been changed by hand
-        found = find_credential(
-            SavedConnection(
-                name=_key_name(settings),
-                engine="chat",
-                key_from=settings.key_from,
-                key_variable=settings.key_variable,
-            ),
-            self._keys,
+        return EndpointWriter(settings.endpoint, settings.model, self.credential(settings))
+
+    def credential(self, settings: WriterSettings) -> StaticCredential | None:
+        """The key that goes to this address; None where it needs none. Raises ConfigError where it is not there."""
+        name = _key_name(settings)
+        saved = SavedConnection(
+            name=name, engine="chat", key_from=settings.key_from, key_variable=settings.key_variable
         )
+        found = find_credential(saved, self._keys)
         if found.ask_because is not None:
             raise ConfigError(f"the answering endpoint has no key: {found.ask_because}")
-        return EndpointWriter(settings.endpoint, settings.model, found.credential)
+        return found.credential
 
 
 def _key_name(settings: WriterSettings) -> str:

@@ -24,10 +24,9 @@ from PySide6.QtWidgets import (
 
 from explorer import text
 from explorer.asking import EndpointWriter, Given, WriterSettings, WriterStore
-from explorer.asking.settings import KEYRING_SERVICE
 from explorer.contract import ConfigError, TinyMemoryError
 from explorer.contract.model import reason
-from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
+from explorer.engines import KeyPlace, StaticCredential
 from explorer.engines.json_endpoint import place_of
 from explorer.i18n import mark, tr
 from explorer.ui.dialogs.connect import ResultLine
@@ -187,7 +186,7 @@ class WriterDialog(QDialog):
         self._form.setEnabled(True)
         self._show_fields()
         self.on_check.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.jobs.start("keyring", asyncio.to_thread(_looked_for, settings), self._on_keyring_known)
+        self.jobs.start("keyring", asyncio.to_thread(_looked_for, self._store, settings), self._on_keyring_known)
 
     def _on_keyring_known(self, found: tuple[bool, bool]) -> None:
         is_available, self._has_key = found
@@ -255,7 +254,7 @@ class WriterDialog(QDialog):
     async def _test(self) -> str:
         settings = self.settings()
         EndpointWriter(settings.endpoint, settings.model)  # refuses what is no address before a key is looked for
-        credential = self._typed(settings) or await asyncio.to_thread(_found, settings)
+        credential = self._typed(settings) or await asyncio.to_thread(self._store.credential, settings)
         writer = EndpointWriter(settings.endpoint, settings.model, credential)
         began = time.monotonic()
         written = await writer.write(_ASKED, [_GIVEN])
@@ -306,24 +305,13 @@ class WriterDialog(QDialog):
         self.result_line.show_words(text.sentence(words), False)
 
 
-def _looked_for(settings: WriterSettings) -> tuple[bool, bool]:
+def _looked_for(store: WriterStore, settings: WriterSettings) -> tuple[bool, bool]:
     """Whether there is a keyring, and whether it has the key of these settings, as far as it says."""
-    keys = KeyStore(KEYRING_SERVICE)
     try:
-        has_key = settings.key_from is KeyPlace.KEYRING and keys.get(place_of(settings.endpoint.strip())) is not None
-    except (ConfigError, ValueError):
+        has_key = settings.key_from is KeyPlace.KEYRING and store.has_key(settings)
+    except ConfigError:
         has_key = False
-    return keys.is_available, has_key
-
-
-def _found(settings: WriterSettings) -> StaticCredential | None:
-    """The key that is kept for an address. Raises ConfigError where one is needed and not found."""
-    place = place_of(settings.endpoint.strip())
-    saved = SavedConnection(name=place, engine="chat", key_from=settings.key_from, key_variable=settings.key_variable)
-    found = find_credential(saved, KeyStore(KEYRING_SERVICE))
-    if found.ask_because is not None:
-        raise ConfigError(found.ask_because)
-    return found.credential
+    return store.has_keyring, has_key
 
 
 def _field(name: str, words: str) -> QLineEdit:
