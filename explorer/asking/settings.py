@@ -75,7 +75,7 @@ class WriterStore:
     def save(self, settings: WriterSettings, key: StaticCredential | None = None) -> None:
         """Keep the settings; with a key, that too, in the keyring, in place of an earlier one of this address.
 
-        Raises ConfigError for settings that could not answer when they are on, for an address that holds a secret, and
+        Raises ConfigError for settings that are on and could not answer, for what is no address or holds a secret, and
         where the file or the keyring fails; InvalidRequest for a key that the settings do not put in the keyring.
         """
         if key is not None and settings.key_from is not KeyPlace.KEYRING:
@@ -83,7 +83,8 @@ class WriterStore:
         if settings.is_on or not is_blank(settings.endpoint):
             # Made to be checked; with a key of no meaning, since one may not travel unencrypted.
             needs_key = settings.key_from is not KeyPlace.NONE
-            EndpointWriter(settings.endpoint, settings.model, StaticCredential("key") if needs_key else None)
+            model = settings.model if settings.is_on else "any"  # that it has none yet is no reason to keep it on
+            EndpointWriter(settings.endpoint, model, StaticCredential("key") if needs_key else None)
         if key is not None:
             self._keys.set(_key_name(settings), key)
 

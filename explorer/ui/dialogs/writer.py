@@ -266,10 +266,10 @@ class WriterDialog(QDialog):
         key = self._typed(settings)
         if settings.is_on and settings.key_from is KeyPlace.KEYRING and key is None and not self._is_key_kept:
             raise ConfigError(tr("enter the key, or choose that none is needed"))
+        is_needed = settings.key_from is KeyPlace.KEYRING and self._is_key_kept
         await asyncio.to_thread(self._store.save, settings, key)
-        old = self._saved
-        if self._has_key and settings.key_from is not KeyPlace.KEYRING:  # it is not to stay where nobody looks for it
-            await asyncio.to_thread(self._store.delete_key, old)
+        if self._has_key and not is_needed:  # it is not to stay where nobody looks for it
+            await asyncio.to_thread(self._store.delete_key, self._saved)
 
     # Signals
 
