@@ -99,10 +99,11 @@ async def _said(
         except TinyMemoryError as failure:
             error = failure.text
         else:
-            if _is_nothing(written.text):
-                return _Said((), True, By.ENDPOINT, written.model)
             # In a thread: an engine may cite whole items, however long.
             sentences = await asyncio.to_thread(by_marks, written.text, [passage.whole for passage in given])
+            # A model may begin so and find something all the same: what it has from the passages is not dropped.
+            if _is_nothing(written.text) and not any(sentence.cites for sentence in sentences):
+                return _Said((), True, By.ENDPOINT, written.model)
             return _Said(sentences, False, By.ENDPOINT, written.model)
     if not citations and _is_nothing(answer):
         return _Said((), True, By.ENGINE, model, error)
@@ -111,7 +112,7 @@ async def _said(
 
 
 def _is_nothing(answer: str) -> bool:
-    """Whether an answer is none; what an engine or a model adds to that sentence does not matter."""
+    """Whether an answer says that nothing answers, whatever is added to that."""
     return is_blank(answer) or answer.strip(" \n\t*_\"'“”").startswith(NOTHING_ANSWERS.rstrip("."))
 
 

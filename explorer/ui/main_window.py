@@ -359,14 +359,7 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel
-        | FacetPanel
-        | ItemViewer
-        | ContextPanel
-        | AskPanel
-        | ComparePanel
-        | JournalPanel
-        | ConsolePanel,
+        panel: Docked,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from explorer import text
 from explorer.asking import WriterStore
+from explorer.asking.settings import FILE_NAME
 from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
@@ -94,7 +95,7 @@ class Program:
         self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
         self.moves = Moves(window, journal, store, keys)
-        window.asking.writers = WriterStore(store.path.with_name("answers.json"))
+        window.asking.writers = WriterStore(store.path.with_name(FILE_NAME))
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run

@@ -209,6 +209,14 @@ async def test_writer_may_say_that_nothing_answers(folder: Path) -> None:
             assert answered.citations
 
 
+async def test_what_a_writer_has_from_the_passages_is_kept_whatever_it_says_before(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(KILN), note("x"), note("y")])
+        answered = await ask(engine, "kiln", writer=Told(f"{NOTHING_ANSWERS} The kiln fires at 1,240 degrees [1]."))
+        assert not answered.says_nothing
+        assert told(answered) == [(NOTHING_ANSWERS, (), Mark.UNCITED), ("The kiln fires at 1,240 degrees.", (1,), None)]
+
+
 async def test_engine_answers_where_the_writer_fails(folder: Path) -> None:
     async with opened(folder / "memory.db") as engine:
         await fill(engine, [note(KILN), note("x"), note("y")])

@@ -203,6 +203,16 @@ async def test_a_kept_key_never_comes_back_on_screen(qtbot: QtBot, store: Writer
     assert KeyStore(KEYRING_SERVICE).get("localhost:11434/v1") is None, "it is not left behind"
 
 
+async def test_the_key_of_an_address_that_is_left_is_not_kept(qtbot: QtBot, store: WriterStore, until: Until) -> None:
+    for port, key in ((11434, KEY), (8080, "sk-other")):
+        async with dialog_on(qtbot, store, until) as dialog:
+            fill(qtbot, dialog, f"http://localhost:{port}/v1", key)
+            dialog.save_button.click()
+            await until(lambda dialog=dialog: not dialog.isVisible())
+    assert KeyStore(KEYRING_SERVICE).get("localhost:11434/v1") is None
+    assert KeyStore(KEYRING_SERVICE).get("localhost:8080/v1") == StaticCredential("sk-other")
+
+
 @pytest.mark.parametrize(
     ("url", "model", "why"),
     [

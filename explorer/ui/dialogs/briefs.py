@@ -7,8 +7,7 @@ from collections.abc import Callable
 from datetime import tzinfo
 
 from pydantic import ValidationError
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -16,7 +15,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
-    QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
     QPushButton,
@@ -34,6 +32,7 @@ from explorer.contract.model import reason
 from explorer.i18n import tr, tr_in
 from explorer.ui import news
 from explorer.ui.banner import Banner
+from explorer.ui.dialogs.named_list import NamedList
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
@@ -96,7 +95,7 @@ class BriefsDialog(QDialog):
         presets.addWidget(self.save_button)
         presets.addWidget(self.remove_preset_button)
 
-        self.list = _BriefList()
+        self.list = NamedList()
         self.list.setObjectName("briefList")
         self.list.setAccessibleName(tr("Briefs in the order of the document"))
         self.list.setProperty("surface", "card")
@@ -403,17 +402,3 @@ class BriefsDialog(QDialog):
 
 def _name_of(brief: Brief) -> str:
     return text.shown(brief.heading, 80) or tr("(no heading)")
-
-
-class _BriefList(QListWidget):
-    remove_wanted = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setViewportMargins(4, 4, 4, 4)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Delete:
-            self.remove_wanted.emit()
-        else:
-            super().keyPressEvent(event)

@@ -7,15 +7,11 @@ import time
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -24,13 +20,12 @@ from PySide6.QtWidgets import (
 
 from explorer import text
 from explorer.asking import EndpointWriter, Given, WriterSettings, WriterStore
-from explorer.asking.settings import KEYRING_SERVICE
-from explorer.contract import ConfigError, TinyMemoryError
+from explorer.contract import ConfigError
 from explorer.contract.model import reason
-from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
+from explorer.engines import KeyPlace, StaticCredential
 from explorer.engines.json_endpoint import place_of
-from explorer.i18n import mark, tr
-from explorer.ui.dialogs.connect import ResultLine
+from explorer.i18n import tr
+from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, rows_of
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
@@ -38,11 +33,7 @@ from explorer.ui.theme import theme
 
 EXAMPLE = "http://localhost:11434/v1"
 _PLACE_CHARS = 120
-_PLACES = {
-    KeyPlace.NONE: mark("It needs none"),
-    KeyPlace.KEYRING: mark("In the system's keyring"),
-    KeyPlace.ENVIRONMENT: mark("In an environment variable"),
-}
+_PLACES = (KeyPlace.NONE, KeyPlace.KEYRING, KeyPlace.ENVIRONMENT)
 _ASKED = "Which colour is the door?"
 _GIVEN = Given("The door of the office was painted green.")
 """What a test asks: made up, and nothing that is stored."""
@@ -104,28 +95,20 @@ class WriterDialog(QDialog):
         aside.setWordWrap(True)
         self.on_check = QCheckBox(tr("A model at this address writes the answers"))
         self.on_check.setObjectName("writerOnCheck")
-        self.endpoint_edit = _field("writerEndpointEdit", tr("Address"))
+        self.endpoint_edit = field("writerEndpointEdit", tr("Address"))
         self.endpoint_edit.setProperty("kind", "mono")
         self.endpoint_edit.setPlaceholderText(EXAMPLE)
-        self.model_edit = _field("writerModelEdit", tr("Model"))
+        self.model_edit = field("writerModelEdit", tr("Model"))
         self.model_edit.setPlaceholderText(tr("its name, as the server has it"))
-        self.place_box = QComboBox()
-        self.place_box.setObjectName("writerKeyPlaceBox")
-        self.place_box.setAccessibleName(tr("Where the key is kept"))
-        for place, words in _PLACES.items():
-            self.place_box.addItem(tr(words), place.value)
-        self.key_edit = _field("writerKeyEdit", tr("Key"))
+        self.place_box = KeyPlaceBox("writerKeyPlaceBox", _PLACES)
+        self.key_edit = field("writerKeyEdit", tr("Key"))
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
-        self.variable_edit = _field("writerVariableEdit", tr("Environment variable"))
+        self.variable_edit = field("writerVariableEdit", tr("Environment variable"))
         self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="ANSWERS_KEY"))
         self.warning = plain_label("small", "caution")
         self.warning.setObjectName("writerWarningLabel")
         self.warning.setWordWrap(True)
         self.result_line = ResultLine()
-        self._fields = QFormLayout()
-        self._fields.setHorizontalSpacing(16)
-        self._fields.setVerticalSpacing(8)
-        self._fields.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         rows: list[tuple[str, QWidget]] = [
             (tr("Address"), self.endpoint_edit),
             (tr("Model"), self.model_edit),
@@ -134,12 +117,7 @@ class WriterDialog(QDialog):
             (tr("Key"), self.key_edit),
             (tr("Variable"), self.variable_edit),
         ]
-        for words, widget in rows:
-            label = QLabel(words)
-            label.setProperty("tone", "text2")
-            label.setMinimumWidth(theme().scaled(96))
-            label.setMinimumHeight(theme().row_height("field"))
-            self._fields.addRow(label, widget)
+        self._fields = rows_of(rows)
         column = QVBoxLayout(self._form)
         column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(4)
@@ -182,33 +160,25 @@ class WriterDialog(QDialog):
         self.on_check.setChecked(settings.is_on)
         self.endpoint_edit.setText(settings.endpoint)
         self.model_edit.setText(settings.model)
-        self.place_box.setCurrentIndex(self.place_box.findData(settings.key_from.value))
+        self.place_box.show_place(settings.key_from)
         self.variable_edit.setText(settings.key_variable or "")
         self._form.setEnabled(True)
         self._show_fields()
         self.on_check.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.jobs.start("keyring", asyncio.to_thread(_looked_for, settings), self._on_keyring_known)
+        self.jobs.start("keyring", asyncio.to_thread(_looked_for, self._store, settings), self._on_keyring_known)
 
     def _on_keyring_known(self, found: tuple[bool, bool]) -> None:
         is_available, self._has_key = found
         if not is_available:
-            row = self.place_box.findData(KeyPlace.KEYRING.value)
-            model = self.place_box.model()
-            assert isinstance(model, QStandardItemModel)
-            model.item(row).setEnabled(False)
-            self.place_box.setItemText(row, tr("In the system's keyring: there is none here"))
+            self.place_box.refuse_keyring()
         self._show_fields()
-
-    @property
-    def _place(self) -> KeyPlace:
-        return KeyPlace(self.place_box.currentData())
 
     def _show_fields(self, *_: object) -> None:
         is_on = self.on_check.isChecked()
         for widget in (self.endpoint_edit, self.model_edit, self.place_box, self.key_edit, self.variable_edit):
             widget.setEnabled(is_on)
-        self._fields.setRowVisible(self.key_edit, self._place is KeyPlace.KEYRING)
-        self._fields.setRowVisible(self.variable_edit, self._place is KeyPlace.ENVIRONMENT)
+        self._fields.setRowVisible(self.key_edit, self.place_box.place is KeyPlace.KEYRING)
+        self._fields.setRowVisible(self.variable_edit, self.place_box.place is KeyPlace.ENVIRONMENT)
         self.key_edit.setPlaceholderText(tr("kept; enter a new one to replace it") if self._is_key_kept else "")
         place = text.isolate(shown_place(self.endpoint_edit.text()) or tr("this address"))
         self.warning.setText(
@@ -235,7 +205,7 @@ class WriterDialog(QDialog):
 
     def settings(self) -> WriterSettings:
         """The form as settings. Raises ConfigError with what does not fit."""
-        place = self._place
+        place = self.place_box.place
         variable = self.variable_edit.text().strip() or None
         try:
             return WriterSettings(
@@ -255,7 +225,7 @@ class WriterDialog(QDialog):
     async def _test(self) -> str:
         settings = self.settings()
         EndpointWriter(settings.endpoint, settings.model)  # refuses what is no address before a key is looked for
-        credential = self._typed(settings) or await asyncio.to_thread(_found, settings)
+        credential = self._typed(settings) or await asyncio.to_thread(self._store.credential, settings)
         writer = EndpointWriter(settings.endpoint, settings.model, credential)
         began = time.monotonic()
         written = await writer.write(_ASKED, [_GIVEN])
@@ -267,10 +237,10 @@ class WriterDialog(QDialog):
         key = self._typed(settings)
         if settings.is_on and settings.key_from is KeyPlace.KEYRING and key is None and not self._is_key_kept:
             raise ConfigError(tr("enter the key, or choose that none is needed"))
+        is_needed = settings.key_from is KeyPlace.KEYRING and self._is_key_kept
         await asyncio.to_thread(self._store.save, settings, key)
-        old = self._saved
-        if self._has_key and settings.key_from is not KeyPlace.KEYRING:  # it is not to stay where nobody looks for it
-            await asyncio.to_thread(self._store.delete_key, old)
+        if self._has_key and not is_needed:  # it is not to stay where nobody looks for it
+            await asyncio.to_thread(self._store.delete_key, self._saved)
 
     # Signals
 
@@ -302,32 +272,13 @@ class WriterDialog(QDialog):
             self.test_button.setText(tr("Test"))
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        words = error.text if isinstance(error, TinyMemoryError) else tr("something failed inside the program")
-        self.result_line.show_words(text.sentence(words), False)
+        self.result_line.show_failure(error)
 
 
-def _looked_for(settings: WriterSettings) -> tuple[bool, bool]:
+def _looked_for(store: WriterStore, settings: WriterSettings) -> tuple[bool, bool]:
     """Whether there is a keyring, and whether it has the key of these settings, as far as it says."""
-    keys = KeyStore(KEYRING_SERVICE)
     try:
-        has_key = settings.key_from is KeyPlace.KEYRING and keys.get(place_of(settings.endpoint.strip())) is not None
-    except (ConfigError, ValueError):
+        has_key = settings.key_from is KeyPlace.KEYRING and store.has_key(settings)
+    except ConfigError:
         has_key = False
-    return keys.is_available, has_key
-
-
-def _found(settings: WriterSettings) -> StaticCredential | None:
-    """The key that is kept for an address. Raises ConfigError where one is needed and not found."""
-    place = place_of(settings.endpoint.strip())
-    saved = SavedConnection(name=place, engine="chat", key_from=settings.key_from, key_variable=settings.key_variable)
-    found = find_credential(saved, KeyStore(KEYRING_SERVICE))
-    if found.ask_because is not None:
-        raise ConfigError(found.ask_because)
-    return found.credential
-
-
-def _field(name: str, words: str) -> QLineEdit:
-    edit = QLineEdit()
-    edit.setObjectName(name)
-    edit.setAccessibleName(words)
-    return edit
+    return store.has_keyring, has_key
