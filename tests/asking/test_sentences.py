@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from explorer.asking import MIN_SUPPORT, Mark, Sentence
+from explorer.asking.loose import Loose
 from explorer.asking.overlap import share_held, terms_of, words_of
-from explorer.asking.sentences import apart, by_marks, by_quotes, quotes_in
+from explorer.asking.sentences import MOST_SENTENCES, apart, by_marks, by_quotes, quotes_in
 
 PASSAGES = [
     "Ann sold her red bicycle to Bo in Ulm.",
@@ -112,7 +113,7 @@ def test_what_says_nothing_is_no_sentence(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["a. ", ". ", "…", "a [1]. ", "[1] ", "( ", "“tea” ", "“", f"{PASSAGES[1]} ", "\n", " "]
+    "part", ["a. ", ". ", "…", "a [1]. ", "[1] ", "( ", "“tea” ", "“", f"{PASSAGES[1]} ", "\n", " ", "\x1f"]
 )
 def test_long_answers_take_no_longer_than_they_are(part: str) -> None:
     answer = part * (40_000 // len(part))
@@ -120,6 +121,13 @@ def test_long_answers_take_no_longer_than_they_are(part: str) -> None:
     by_quotes(answer, [*PASSAGES, "tea"])
     quotes_in(answer)
     apart(answer)
+
+
+def test_answer_of_very_many_sentences_ends_with_an_ellipsis() -> None:
+    for taken in (by_marks("So it is [1].\n" * 1_000, PASSAGES), by_quotes("So it is.\n" * 1_000, PASSAGES)):
+        assert len(taken) == MOST_SENTENCES + 1
+        assert told(taken)[-1] == ("…", (), None)
+    assert len(by_marks("So it is [1].\n" * MOST_SENTENCES, PASSAGES)) == MOST_SENTENCES
 
 
 # --- an engine's own words ---
@@ -177,6 +185,40 @@ def test_what_an_engine_says_of_its_answer_is_kept_apart() -> None:
     assert apart("- “x”\n\n(Searched by words alone: out.)") == ("- “x”", "Searched by words alone: out.")
     assert apart("(All of it.)") == ("(All of it.)", None)
     assert apart("- “x” (4 May 2024)") == ("- “x” (4 May 2024)", None)
+
+
+@pytest.mark.parametrize("odd", ["\x1c", "\x1e", "\x1f", "\x85", "\u2028", "\r\n", "\0"])
+def test_odd_characters_in_a_snippet_are_part_of_it(odd: str) -> None:
+    snippet = f"Ann sold her{odd}red bicycle to Bo."
+    quoted = " ".join(snippet.split(odd)) if odd in "\x85\u2028\r\n" else snippet
+    assert told(by_quotes(f"- “{quoted}”", [snippet])) == [(f"“{quoted}”", (1,), None)]
+    assert quotes_in(f"- “{quoted}”") == [quoted]
+
+
+def test_whole_items_of_megabytes_are_quoted_in_moments() -> None:
+    """What is looked for by a regular expression as long as they are holds up the whole program."""
+    item = "".join(f"word{number}\n" for number in range(300_000))
+    sentences = by_quotes(f"From 2 stored items: {item} | {PASSAGES[1]}", [item, PASSAGES[1]])
+    assert [sentence.cites for sentence in sentences] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "start", "place"),
+    [
+        ("a b", "a b", 0, (0, 3)),
+        (" a \n\tb ", "a b", 0, (1, 6)),
+        ("a b  a\nb", "a b", 1, (5, 8)),
+        ("a b  a\nb", "a b", 4, (5, 8)),
+        ("a b", "b", 99, None),
+        ("  a", "a", 1, (2, 3)),
+        ("", "a", 0, None),
+        (" ", "", 0, None),
+        ("a\x1fb", "a b", 0, None),
+        ("xa by", "a b", 0, (1, 4)),
+    ],
+)
+def test_text_is_found_white_space_aside(text: str, quote: str, start: int, place: tuple[int, int] | None) -> None:
+    assert Loose(text).find(quote, start) == place
 
 
 def test_quotes_of_an_answer() -> None:
