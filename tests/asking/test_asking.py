@@ -156,11 +156,6 @@ def test_place_of_a_snippet(snippet: str, text: str, place: tuple[int, int] | No
     assert (found and (found.start, found.stop)) == place
 
 
-def test_place_of_a_long_snippet_takes_moments() -> None:
-    text = "".join(f"word{number}\n" for number in range(200_000))
-    assert place_of(" ".join(text.split()), text) == Passage(start=0, stop=len(text) - 1)
-
-
 async def test_engine_that_gives_more_than_it_was_asked_for_floods_nothing() -> None:
     class Flooding(Foreign):
         async def fetch(self, req: FetchRequest) -> FetchPage:
