@@ -26,6 +26,7 @@ from explorer.contract import (
     RecallRequest,
     TinyMemoryError,
     is_blank,
+    to_unicode,
 )
 from explorer.contract.model import WHITE_SPACE, collapsed, trimmed
 from explorer.contract.query import MAX_GET_IDS
@@ -60,6 +61,7 @@ async def ask(
     Raises what `recall` raises. Where the writer or the reading besides fails, the answer stands and says so.
     """
     began = time.monotonic()
+    question = to_unicode(question)  # a command line and a field may hold what no request can
     filter = MetaFilter() if filter is None else filter
     answer = await engine.recall(RecallRequest(question=question, filter=filter, limit=limit))
     text, note = apart(answer.answer)

@@ -170,6 +170,14 @@ async def test_engine_that_gives_more_than_it_was_asked_for_floods_nothing() -> 
     assert len(answered.read_not_cited) <= 5
 
 
+async def test_half_a_character_in_a_question_is_mended(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(KILN), note("x")])
+        answered = await ask(engine, "When does the kiln\ud83d fire?")
+        assert answered.question == "When does the kiln\ufffd fire?"
+        assert answered.citations
+
+
 async def test_reference_engine_answers_too() -> None:
     engine = await filled([learning("The kiln fires at noon."), learning("The kiln is closed on Mondays.")])
     answered = await ask(engine, "When does the kiln fire?")
