@@ -25,8 +25,8 @@ RECENT = timedelta(days=60)
 _MIN_PARTS = 3
 """Parts of a list that make a question broad; with a colon, what stands behind it is a list."""
 
-_SPLIT = re.compile(r"[:,;：，；、]|\b(?:and|or)\b", re.IGNORECASE)
-_COLON = re.compile(r"[:：]\s")
+_COLON = re.compile(r":\s|：")
+_SPLIT = re.compile(r":\s|[,;：，；、]|\b(?:and|or)\b", re.IGNORECASE)
 _TO_COME = ("tomorrow", "the day after", "next")
 _I = r"\b(?:I|[Ww]e)"
 _AM = r"(?:['’]m|['’]re|['’]ve been| am| are| have been)"
@@ -111,11 +111,8 @@ class Broad:
     parts: tuple[Part, ...]
     is_recent: bool
     """Whether what is new is asked for."""
-
-    @property
-    def is_understood(self) -> bool:
-        """Whether every word of it names an aspect."""
-        return all(part.aspects for part in self.parts)
+    is_understood: bool = False
+    """Whether every word of it names an aspect."""
 
 
 def taken_apart(question: str) -> Broad | None:
@@ -126,23 +123,20 @@ def taken_apart(question: str) -> Broad | None:
     words = [_content(piece) for piece in pieces]
     known = [None if aspects is None else tuple(aspects) for aspects in map(_aspects, words)]
     is_recent = any(not _RECENT.isdisjoint(_stems(word)) for piece in pieces for word in spaced(piece).split())
-    if not any(known) or None in known:
-        if not is_list or not _COLON.search(question):
+    if None in known or not any(known):
+        before, *after = _COLON.split(question, maxsplit=1)
+        if not is_list or not after or len(_SPLIT.split(before)) > 1:
             return None
-        subject = " ".join(words[0]) if known[0] is None else ""
-        behind = [(piece, () if subject else aspects or ()) for piece, aspects in zip(pieces, known, strict=True)]
-        if subject:
-            del behind[0]
-        return Broad(
-            tuple(
-                Part(f"{subject} {piece}".strip(), aspects, subject)
-                for piece, aspects in behind
-                if aspects or _content(piece)
-            ),
-            is_recent,
-        )
+        head, *behind = known
+        subject = "" if head is not None else " ".join(word for word in words[0] if word != "who")
+        # The head only leads to what stands behind it, which is what is asked.
+        asked = zip(pieces[1:], behind, strict=True)
+        parts = [
+            Part(f"{subject} {piece}".strip(), () if subject else aspects or (), subject) for piece, aspects in asked
+        ]
+        return Broad(tuple(part for part in parts if part.aspects or _content(part.text)), is_recent)
     parts = [Part(piece, aspects) for piece, aspects in zip(pieces, known, strict=True) if aspects]
-    return Broad(tuple(parts), is_recent)
+    return Broad(tuple(parts), is_recent, is_understood=True)
 
 
 def _content(piece: str) -> list[str]:

@@ -39,8 +39,10 @@ BY_WORDS_ALONE = 0.75
 _BY_BOTH = 1.3
 _SIMILARITY_COUNTS = 3.0
 """The share and so many times the similarity together are the evidence, which answers from `_BY_BOTH`."""
-_BESIDE = 0.3
+_BESIDE = 0.4
 """The part of the best evidence that a further item needs."""
+_BESIDE_THE_SURE = 0.5
+"""That part where the best answers by its words alone."""
 _MOST_REMARKED = 80
 """Characters of a place that is told."""
 _CODE_MARKS = frozenset("{}[]()<>=;\\_")
@@ -251,7 +253,8 @@ def answering(quotes: Sequence[Quote]) -> list[int]:
     best = max(quotes, key=lambda quote: quote.evidence)
     if not best.is_of_named:
         return []
-    return [number for number, quote in enumerate(quotes) if quote.evidence >= _BESIDE * best.evidence]
+    least = (_BESIDE_THE_SURE if best.share >= BY_WORDS_ALONE else _BESIDE) * best.evidence
+    return [number for number, quote in enumerate(quotes) if quote.evidence >= least]
 
 
 def first_in_words(item: StoreItem) -> Span | None:
