@@ -47,8 +47,8 @@ def test_document_is_printed(db: Path, run: Run) -> None:
     assert "in a box" not in run("context").out
 
 
-def test_json_is_the_document(db: Path, run: Run) -> None:
-    doc = doc_of(run("context", "--json"))
+def test_json_is_the_document(db: Path, run: Run, briefs: Callable[[Any], Path]) -> None:
+    doc = doc_of(run("context", "--json", "--briefs", briefs([])))
     assert doc.engine == "sqlite"
     assert doc.tokens == -(-len(doc.markdown) // 4)
     assert len(doc.refs) == 4
@@ -67,12 +67,13 @@ def test_at_a_node_is_what_its_agent_reads(db: Path, run: Run, briefs: Callable[
     assert "Gangplätze" not in run("context", "--at", "root", "--briefs", briefs(spec)).out
 
 
-def test_budget_is_kept_and_what_had_no_room_is_told(db: Path, run: Run) -> None:
-    ran = run("context", "--budget", "60")
+def test_budget_is_kept_and_what_had_no_room_is_told(db: Path, run: Run, briefs: Callable[[Any], Path]) -> None:
+    learnings = ("context", "--briefs", briefs([]))
+    ran = run(*learnings, "--budget", "60")
     assert ran.status == 0
     assert "tokens: 4" in ran.out
     assert ran.err == "Learnings: Shortened to fit the token budget.\n"
-    none = run("context", "--budget", "1")
+    none = run(*learnings, "--budget", "1")
     assert (none.status, none.out) == (0, "")
     assert none.err == (
         "Learnings: The token budget had no room for it.\nThe document is empty: nothing that is stored goes into it.\n"
@@ -152,9 +153,9 @@ def test_presets_of_the_window(db: Path, run: Run) -> None:
     assert ran.err.endswith("saved are: none\n")
 
 
-def test_output_goes_into_a_file(db: Path, run: Run, tmp_path: Path) -> None:
+def test_output_goes_into_a_file(db: Path, run: Run, briefs: Callable[[Any], Path], tmp_path: Path) -> None:
     path = tmp_path / "context.md"
-    ran = run("context", "--output", path)
+    ran = run("context", "--output", path, "--briefs", briefs([]))
     assert (ran.status, ran.out) == (0, "")
     text = path.read_text("utf-8")
     assert text.startswith("---\n")
