@@ -15,12 +15,20 @@ from pydantic import ValidationError, model_validator
 from explorer.asking.endpoint import EndpointWriter
 from explorer.contract import ConfigError, InvalidRequest, TinyMemoryError, is_blank
 from explorer.contract.model import Flag, Model, Text, reason, trimmed
-from explorer.engines import KeyPlace, KeyStore, SavedConnection, StaticCredential, find_credential
+from explorer.engines import (
+    KeyPlace,
+    KeyStore,
+    SavedConnection,
+    StaticCredential,
+    find_credential,
+)
 from explorer.engines.entry_file import APP_NAME, EntryFile
 from explorer.engines.json_endpoint import place_of
 
 log = logging.getLogger(__name__)
 
+_NAME = "answers"
+FILE_NAME = f"{_NAME}.json"
 KEYRING_SERVICE = f"{APP_NAME} answers"
 
 
@@ -48,7 +56,7 @@ class WriterStore:
     """The user's settings of answers, one entry. All calls touch the disk and may wait for a keyring: use a thread."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self._file = EntryFile(path, name="answers", what="settings of answers")
+        self._file = EntryFile(path, name=_NAME, what="settings of answers")
         self.path = self._file.path
         self.notices = self._file.notices
         self._keys = KeyStore(KEYRING_SERVICE)
@@ -67,7 +75,7 @@ class WriterStore:
     def save(self, settings: WriterSettings, key: StaticCredential | None = None) -> None:
         """Keep the settings; with a key, that too, in the keyring, in place of an earlier one of this address.
 
-        Raises ConfigError for settings that could not answer when they are on, for an address that holds a secret, and
+        Raises ConfigError for settings that are on and could not answer, for what is no address or holds a secret, and
         where the file or the keyring fails; InvalidRequest for a key that the settings do not put in the keyring.
         """
         if key is not None and settings.key_from is not KeyPlace.KEYRING:
@@ -75,7 +83,8 @@ class WriterStore:
         if settings.is_on or not is_blank(settings.endpoint):
             # Made to be checked; with a key of no meaning, since one may not travel unencrypted.
             needs_key = settings.key_from is not KeyPlace.NONE
-            EndpointWriter(settings.endpoint, settings.model, StaticCredential("key") if needs_key else None)
+            model = settings.model if settings.is_on else "any"  # that it has none yet is no reason to keep it on
+            EndpointWriter(settings.endpoint, model, StaticCredential("key") if needs_key else None)
         if key is not None:
             self._keys.set(_key_name(settings), key)
 
@@ -84,6 +93,11 @@ class WriterStore:
             return True
 
         self._file.change(change)
+
+    @property
+    def has_keyring(self) -> bool:
+        """Whether this system has a keyring that keeps secrets."""
+        return self._keys.is_available
 
     def has_key(self, settings: WriterSettings) -> bool:
         """Whether the keyring holds a key for this address. Raises ConfigError where it fails."""
@@ -102,18 +116,18 @@ class WriterStore:
         if not settings.is_on:
             return None
         EndpointWriter(settings.endpoint, settings.model)  # a file may have been changed by hand
-        found = find_credential(
-            SavedConnection(
-                name=_key_name(settings),
-                engine="chat",
-                key_from=settings.key_from,
-                key_variable=settings.key_variable,
-            ),
-            self._keys,
+        return EndpointWriter(settings.endpoint, settings.model, self.credential(settings))
+
+    def credential(self, settings: WriterSettings) -> StaticCredential | None:
+        """The key that goes to this address; None where it needs none. Raises ConfigError where it is not there."""
+        name = _key_name(settings)
+        saved = SavedConnection(
+            name=name, engine="chat", key_from=settings.key_from, key_variable=settings.key_variable
         )
+        found = find_credential(saved, self._keys)
         if found.ask_because is not None:
             raise ConfigError(f"the answering endpoint has no key: {found.ask_because}")
-        return EndpointWriter(settings.endpoint, settings.model, found.credential)
+        return found.credential
 
 
 def _key_name(settings: WriterSettings) -> str:

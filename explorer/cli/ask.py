@@ -20,7 +20,8 @@ endpoint gets the question and the passages, and writes: the one saved in the wi
 EPILOG = """\
 --json prints one object: question, says_nothing, by (engine or endpoint), model, sentences (text, cites: numbers from
 1, support: the share of its words that these passages hold, mark), citations (the contract's Citation, with its place:
-characters start to stop of the item's text), read_not_cited (ids), writer_error, reading_error.
+characters start to stop of the item's text), read_not_cited (ids), note (what the engine says of its answer),
+writer_error, reading_error.
 Exit status: 0 answered; 1 nothing stored answers, or failed; 2 wrong usage."""
 
 
@@ -56,6 +57,8 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
         console.out(visible(answer_text(answered), keep="\n"))
         if sources := sources_text(answered):
             console.out("\n" + visible(sources, keep="\n"))
+    if answered.note is not None and not args.json:
+        console.note(answered.note)
     if answered.writer_error is not None:
         console.note(f"{answered.writer_error}. This is the engine's own answer.")
     if answered.says_nothing and answered.read_not_cited and not args.json:
@@ -81,6 +84,7 @@ def _value(answered: Answered) -> dict[str, Any]:
             for citation in answered.citations
         ],
         "read_not_cited": [hit.id for hit in answered.read_not_cited],
+        "note": answered.note,
         "writer_error": answered.writer_error,
         "reading_error": answered.reading_error,
     }

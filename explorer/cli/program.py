@@ -10,7 +10,21 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
 import explorer
-from explorer.cli import ask, check, context, erase, export, facets, forget, get, import_, list_, mcp, namespaces, tools
+from explorer.cli import (
+    ask,
+    check,
+    context,
+    erase,
+    export,
+    facets,
+    forget,
+    get,
+    import_,
+    list_,
+    mcp,
+    namespaces,
+    tools,
+)
 from explorer.cli.options import memory_flags, memory_of, settle
 from explorer.cli.output import Console, silence, silence_what_fails, tell, visible
 from explorer.contract import TinyMemoryError

@@ -99,6 +99,12 @@ class Outcome:
         is_exact = not self.left and not self.gone_besides
         return is_exact and bool(self.checks) and all(check.is_clean for check in self.checks)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing planned is left and no question found any of it; what others say in the same words apart."""
+        asked = bool(self.checks) and not any(check.found or check.error is not None for check in self.checks)
+        return asked and not self.left and not self.gone_besides
+
     def facts(self) -> dict[str, Any]:
         """What became of it, for the last line of the receipt and for a program that reads it."""
         return {

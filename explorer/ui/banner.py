@@ -103,6 +103,10 @@ class Banner(QWidget):
         """Say what failed. `details` open on demand; `retry` is offered where the same call may succeed."""
         self._show("warning", sentence, details, tr("Retry") if retry else "", retry)
 
+    def show_done(self, sentence: str, action_text: str = "", action: Callable[[], None] | None = None) -> None:
+        """Say that something went as it was meant to."""
+        self._show("check-ring", sentence, "", action_text, action, tone="accent", surface="sunken")
+
     def show_note(
         self, sentence: str, action_text: str = "", action: Callable[[], None] | None = None, icon: str = "clock"
     ) -> None:
@@ -118,10 +122,24 @@ class Banner(QWidget):
         self._details_button.setChecked(False)
         self.hide()
 
-    def _show(self, icon: str, sentence: str, details: str, action_text: str, act: Callable[[], None] | None) -> None:
+    def _show(
+        self,
+        icon: str,
+        sentence: str,
+        details: str,
+        action_text: str,
+        act: Callable[[], None] | None,
+        *,
+        tone: str = "caution",
+        surface: str = "caution",
+    ) -> None:
         was_open = not self.isHidden()
         self._act = act
-        self._icon.show_icon(icon, "caution")
+        self._icon.show_icon(icon, tone)
+        if self._frame.property("surface") != surface:
+            self._frame.setProperty("surface", surface)
+            self._frame.style().unpolish(self._frame)
+            self._frame.style().polish(self._frame)
         self._label.setText(sentence)
         self._details.setPlainText(_clipped(details))
         self._details_button.setVisible(bool(details))

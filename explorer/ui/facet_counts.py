@@ -11,12 +11,13 @@ from explorer.contract import (
     Facet,
     MemoryEngine,
     MetaFilter,
+    Reach,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
 )
 from explorer.contract.query import DEFAULT_SCAN, MAX_BUCKETS
-from explorer.ui.models.facet_rows import chosen_values
+from explorer.ui.models.facet_rows import apart_from, chosen_values
 
 
 @dataclass
@@ -29,14 +30,20 @@ class Counted:
 
 
 async def count(
-    engine: MemoryEngine, filter: MetaFilter, limits: dict[Facet, int], scan_limit: int = DEFAULT_SCAN
+    engine: MemoryEngine,
+    filter: MetaFilter,
+    limits: dict[Facet, int],
+    scan_limit: int = DEFAULT_SCAN,
+    scope: Reach | None = None,
 ) -> Counted:
     """Count facets, each under every condition but its own, and the chosen values that found no place among them.
+
+    Nothing is counted out of `scope`, which is nobody's condition.
 
     A facet that cannot be counted alone is an error of its own; raises where none can, or nobody answers.
     """
     reqs = [
-        ExploreRequest(facet=facet, filter=facet.without(filter), limit=limit, scan_limit=scan_limit)
+        ExploreRequest(facet=facet, filter=apart_from(facet, filter, scope), limit=limit, scan_limit=scan_limit)
         for facet, limit in limits.items()
     ]
     counted = await _explore(engine, reqs)

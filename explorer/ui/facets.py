@@ -35,6 +35,7 @@ from explorer.contract import (
     InvalidRequest,
     MemoryEngine,
     MetaFilter,
+    Reach,
     Unauthorized,
     Unavailable,
 )
@@ -167,6 +168,7 @@ class FacetPanel(QWidget):
         self.scan = Scan()
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
+        self._scope: Reach | None = None
         self._wanted: MetaFilter | None = None
         self._key_held: Facet | None = None
         self._serial = 0
@@ -308,20 +310,20 @@ class FacetPanel(QWidget):
         """Say whether a search narrows the list further than what is counted here."""
         self.head.set_search(active)
 
-    def show_filter(self, filter: MetaFilter) -> None:
-        """Count under `filter`; its values are marked at once."""
-        if filter == self._filter:
+    def show_filter(self, filter: MetaFilter, scope: Reach | None = None) -> None:
+        """Count under `filter`; its values are marked at once. `scope` is a reach that no condition of it set."""
+        if (filter, scope) == (self._filter, self._scope):
             return
         if filter != self._wanted:
             self._key_held = None
         self._wanted = None
         if self.scan.begin():
             self.banner.clear()
-        self._filter = filter
+        self._filter, self._scope = filter, scope
         self._dead = {}  # not known under this one
         with keeping_place(self.tree):
-            self.model.show_filter(filter, self._held())
-        if filter.is_empty():
+            self.model.show_filter(filter, self._held(), scope)
+        if filter == MetaFilter(reach=scope):
             for edit in list(self._find_edits.values()):
                 edit.clear()
         self.refresh()
@@ -473,7 +475,7 @@ class FacetPanel(QWidget):
         limits = {facet: self.model.section(facet).fetched for facet in facets}
         self._lanes[lane] = facets
         self._asked |= dict.fromkeys(facets, lane)
-        work = count(engine, self._filter, limits, self.scan.limit)
+        work = count(engine, self._filter, limits, self.scan.limit, self._scope)
         self.jobs.start(lane, work, partial(self._on_counted, lane))
         if self.delegate.turn_degrees is not None:
             self.model.set_counting(facets)

@@ -72,7 +72,7 @@ class ImportJob:
         if has_failed or details:
             self._window.show_error(said, details)
         else:
-            self._window.error_banner.show_note(said, icon="check-ring")
+            self._window.error_banner.show_done(said)
 
     @property
     def _said(self) -> str:

@@ -15,6 +15,7 @@ from explorer.contract import (
     MemoryEngine,
     MetaFilter,
     Namespace,
+    Reach,
     is_blank,
 )
 from explorer.contract.query import MAX_SCAN
@@ -30,6 +31,8 @@ class Ask:
     query: str = ""
     mode: FetchMode | None = None
     conditions: tuple[Condition, ...] = ()
+    scope: Reach | None = None
+    """A reach that no condition set, and that nothing is read out of."""
 
     @property
     def is_search(self) -> bool:

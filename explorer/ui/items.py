@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
+    QAction,
     QFocusEvent,
     QKeySequence,
     QPainter,
@@ -162,6 +163,8 @@ class ItemList(QWidget):
         self.is_read_only = False
         """Whether the engine refuses every write; set before it."""
         self._zone = zone or local_zone()
+        self.more_actions: list[QAction] = []
+        """Of the current item, for the menu of its row."""
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._shown_order = ListOrder()  # of those rows, where they are read by place
@@ -407,9 +410,13 @@ class ItemList(QWidget):
         query: str = "",
         mode: FetchMode | None = None,
         conditions: Sequence[Condition] = (),
+        scope: Reach | None = None,
     ) -> None:
-        """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words."""
-        before, self._ask = self._shown_ask, Ask(filter, query, mode, tuple(conditions))
+        """Read what `filter` admits, or the hits of `query` among it; `conditions` are both in words.
+
+        `scope` is a reach that no condition set: what an agent reads whose view this is.
+        """
+        before, self._ask = self._shown_ask, Ask(filter, query, mode, tuple(conditions), scope)
         self._goes_to = None
         if before is not None and not before.is_search:
             self._left = (before.filter, self._place()) if self._ask.is_search else None
@@ -1157,6 +1164,8 @@ class ItemList(QWidget):
         for one in ask.conditions if health.state == "ok" else ():
             end_if_cancelled()
             rest = Ask(ask.filter) if one.field == QUERY else Ask(without(ask.filter, one.field), ask.query, ask.mode)
+            if rest.filter.reach is None:
+                rest = replace(rest, filter=rest.filter.model_copy(update={"reach": ask.scope}))
             without_each.append((one, await self._matches(engine, rest)))
         return Why(health, stored, tuple(without_each))
 
@@ -1205,6 +1214,10 @@ class ItemList(QWidget):
                 self._say("inbox", title, tr("It is open read-only, so that nothing can be imported."))
             else:
                 self._say("inbox", title, tr("Import a file to begin."), [(tr("Import…"), self.import_wanted.emit)])
+        elif self._ask.scope is not None and not self._ask.conditions:
+            at = inline(str(self._ask.scope.at))
+            said = tr("Nothing is stored at {node} or above it, which is all that an agent there reads.", node=at)
+            self._say("inbox", tr("This agent has nothing to read"), said)
         else:
             self._say_nothing_matches(why)
 
@@ -1571,6 +1584,7 @@ class ItemList(QWidget):
         menu.addAction(self.export_action)
         menu.addAction(self.move_action)
         menu.addSeparator()
+        menu.addActions(self.more_actions)
         menu.addAction(self.select_all_action)
         menu.addSeparator()
         menu.addAction(self.forget_action)

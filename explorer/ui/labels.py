@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
+
+
+def paragraph(role: str, tone: str, name: str, words: str = "") -> QLabel:
+    """A label over several lines, which begin where the program's lines do, whichever way its words are read."""
+    label = plain_label(role, tone, words)
+    label.setObjectName(name)
+    label.setWordWrap(True)
+    is_mirrored = QGuiApplication.layoutDirection() is Qt.LayoutDirection.RightToLeft
+    side = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+    label.setAlignment(side | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignTop)
+    return label
 
 
 def plain_label(role: str, tone: str = "", words: str = "") -> QLabel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -35,6 +36,7 @@ from explorer.contract import (
     FetchMode,
     GetRequest,
     Hit,
+    InvalidRequest,
     ItemId,
     MemoryEngine,
     MetaFilter,
@@ -46,10 +48,15 @@ from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.ui import icons, news, reads
 from explorer.ui.actions import allow
+from explorer.ui.agent_view import AgentActions
+from explorer.ui.asking import AskPanel
 from explorer.ui.banner import Banner
 from explorer.ui.chips import Chip, ChipBar
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.commands import Commands, Recent
+from explorer.ui.compare import ComparePanel
+from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
+from explorer.ui.context_preview import ContextPanel
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
 from explorer.ui.docks import Docks
@@ -73,6 +80,7 @@ from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
+from explorer.ui.viewer_parts.passage import Cited
 from explorer.ui.viewer_parts.why import Question
 from explorer.ui.views import NAME_MOST, SavedView, SavedViews
 from explorer.ui.watch import News, Watch
@@ -81,12 +89,16 @@ from explorer.ui.zoom import ZOOMS, zoomed
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
-_LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LAYOUT_VERSION = 3  # and the one after it, laid out from right to left; one of other panels is no use
 _LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
+
+
+Docked = NamespacePanel | FacetPanel | ItemViewer | ContextPanel | AskPanel | ComparePanel | JournalPanel | ConsolePanel
+"""What lies in a dock."""
 
 
 class Panel(Protocol):
@@ -111,6 +123,7 @@ class MainWindow(QMainWindow):
     export_selected_wanted = Signal()
     removal_wanted = Signal(object, object)  # a Target and an Action
     forget_selected_wanted = Signal()
+    forget_as_agent_wanted = Signal(object)  # a MetaFilter: all that it admits, in the view of an agent
     move_wanted = Signal(object)  # a Target
     move_selected_wanted = Signal()
     close_wanted = Signal()  # the program ends its work, then calls `close_for_good`
@@ -150,14 +163,22 @@ class MainWindow(QMainWindow):
         self.items = ItemList(zone=self._zone)
         self.items.put_under_head(self.timeline)
         self.viewer = ItemViewer(zone=self._zone)
+        self.context = ContextPanel(self.namespaces.names, self._is_list_read, self._zone)
+        self.compare = ComparePanel(self.context, self.namespaces.names)
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
+        self.asking = AskPanel(self._zone)
+        self.console = ConsolePanel(self.journal.journal, self._zone)
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
             self.timeline,
             self.items,
             self.viewer,
+            self.context,
+            self.compare,
             self.journal,
+            self.asking,
+            self.console,
         ]
         self.watch = Watch(self)
         self._palette_box: Palette | None = None
@@ -173,6 +194,7 @@ class MainWindow(QMainWindow):
         self._build_actions()
         self.removing = RemovalActions(self)
         self.moving = MoveActions(self)
+        self.seeing = AgentActions(self)
         self._build_top()
         self.setCentralWidget(self.items)
         left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
@@ -183,10 +205,16 @@ class MainWindow(QMainWindow):
             self._dock("namespacesDock", tr("Namespaces"), tr("Close the namespaces"), self.namespaces, left),
             self._dock("facetsDock", tr("Facets"), tr("Close the facets"), self.facets, left),
             self._dock("viewerDock", tr("Item"), tr("Close the item"), self.viewer, right),
+            self._dock("contextDock", tr("context.md"), tr("Close context.md"), self.context, right),
+            self._dock("askDock", tr("Ask"), tr("Close the questions"), self.asking, right),
+            self._dock("compareDock", tr("Compare"), tr("Close the comparison"), self.compare, right),
             self._dock("journalDock", tr("Journal"), tr("Close the journal"), self.journal, right),
+            self._dock("agentConsoleDock", tr("Console"), tr("Close the console"), self.console, right),
         ]
-        self.journal_dock = self._docks[-1]
-        self.journal_dock.hide()  # until it is asked for
+        self.context_dock, self.ask_dock, self.compare_dock, self.journal_dock, self.console_dock = self._docks[3:]
+        self._tab_lower_docks()
+        for dock in (self.journal_dock, self.console_dock):
+            dock.hide()  # until it is asked for
         self.docks.begin(self._docks, self._panel_actions)
         self._fill_more_menu()
         self._build_status()
@@ -223,6 +251,9 @@ class MainWindow(QMainWindow):
         self.views_action = self._action(tr("Saved views…"), "eye", "", tr("Rename and remove saved views"), VIEW)
         self.open_action = self._action(tr("Open a file…"), "file", "Ctrl+O", tr("Open a memory file"))
         self.connections_action = self._action(tr("Connections…"), "plug", "Ctrl+Shift+O", tr("Saved connections"))
+        self.ask_action = self._action(
+            tr("Ask"), "ask", "Ctrl+Shift+A", tr("Ask a question of what the filter admits"), VIEW
+        )
         self.import_action = self._action(tr("Import items…"), "import", "", tr("Store the items of a JSON Lines file"))
         self.export_action = self._action(
             tr("Export items…"), "export", "", tr("Write what the filter admits to a file")
@@ -233,6 +264,9 @@ class MainWindow(QMainWindow):
         self.jobs_action = self._action(tr("Jobs"), "clock", "Ctrl+J", tr("What runs, and how the last jobs went"))
         self.journal_action = self._action(
             tr("Journal"), "journal", "Ctrl+Shift+H", tr("What was ever removed, moved and restored here")
+        )
+        self.console_action = self._action(
+            tr("Console"), "agent", "Ctrl+Shift+T", tr("The tools of an agent, run by hand")
         )
         self.next_pane_action = self._action(tr("Next pane"), "", "F6", tr("Move the keyboard to the next pane"))
         self.previous_pane_action = self._action(
@@ -276,6 +310,9 @@ class MainWindow(QMainWindow):
         self.back_button = self._tool_button("backButton", self.back_action)
         self.forward_button = self._tool_button("forwardButton", self.forward_action)
         self.refresh_button = self._tool_button("refreshButton", self.refresh_action)
+        self.ask_button = QToolButton()
+        self.ask_button.setObjectName("askButton")
+        self.ask_button.setDefaultAction(self.ask_action)
         self.read_only_button = QToolButton()
         self.read_only_button.setObjectName("readOnlyButton")
         self.read_only_button.setDefaultAction(self.read_only_action)
@@ -287,6 +324,8 @@ class MainWindow(QMainWindow):
         icons.keep(self.more_button, "more")
         for widget in (self.connection_box, _gap(8), self.back_button, self.forward_button, _gap(8), self.search_box):
             bar.addWidget(widget)
+        bar.addWidget(_gap(4))
+        bar.addWidget(self.ask_button)
         bar.addWidget(_stretch())
         for widget in (self.read_only_button, self.refresh_button, self.more_button):
             bar.addWidget(widget)
@@ -303,7 +342,7 @@ class MainWindow(QMainWindow):
         icons.keep(self.views_button, "eye")
         self.chip_bar.add_trailing(self.views_button)
         self._bar = bar
-        self.top = _Column(bar, _rule(), self.chip_bar, self.error_banner, _rule())
+        self.top = _Column(bar, _rule(), self.seeing.strip, self.chip_bar, self.error_banner, _rule())
         self.top.setProperty("surface", "window")
         self.setMenuWidget(self.top)
 
@@ -320,20 +359,28 @@ class MainWindow(QMainWindow):
         name: str,
         title: str,
         close: str,
-        panel: NamespacePanel | FacetPanel | ItemViewer | JournalPanel,
+        panel: Docked,
         area: Qt.DockWidgetArea,
     ) -> QDockWidget:
         """A dock whose title bar is the panel's own head, by which it can be dragged; `close` names its last button."""
         dock = QDockWidget(title, self)
         dock.setObjectName(name)
         dock.setWidget(panel)
-        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer) else panel.head
+        head: PaneHead | Header = panel.header if isinstance(panel, ItemViewer | ContextPanel) else panel.head
         head.add(self.docks.close_button(dock, close))
         dock.setTitleBarWidget(head)
         self.addDockWidget(area, dock)
         dock.dockLocationChanged.connect(self._dock_moved.start)
         dock.visibilityChanged.connect(self._dock_moved.start)
+        dock.toggleViewAction().triggered.connect(dock.raise_)  # where it lies under another
         return dock
+
+    def _tab_lower_docks(self) -> None:
+        """Those below the viewer lie on each other, the first one on top."""
+        for below, dock in pairwise(self._docks[3:]):
+            self.tabifyDockWidget(below, dock)
+        self._docks[3].raise_()
+        self._dress_dock_tabs()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -342,16 +389,22 @@ class MainWindow(QMainWindow):
         menu.addActions([self.open_action, self.connections_action])
         menu.addSeparator()
         menu.addActions([self.import_action, self.export_action, self.moving.matching_action])
-        menu.addActions([self.jobs_action, self.journal_action])
+        menu.addActions([self.jobs_action, self.journal_action, self.console_action, self.asking.writer_action])
         menu.addSeparator()
         menu.addActions(self.removing.all)
+        menu.addSeparator()
+        menu.addActions([self.seeing.see_action, self.seeing.leave_action])
         menu.addSeparator()
         panels = menu.addMenu(tr("Panels"))
         titles = (
             tr("Show panel: namespaces"),
             tr("Show panel: facets"),
             tr("Show panel: item"),
+            tr("Show panel: context.md"),
+            tr("Show panel: ask"),
+            tr("Show panel: compare"),
             tr("Show panel: journal"),
+            tr("Show panel: console"),
         )
         for dock, title in zip(self._docks, titles, strict=True):
             toggle = dock.toggleViewAction()
@@ -443,6 +496,13 @@ class MainWindow(QMainWindow):
         self.facets.dead_changed.connect(self._show_chips)
         self.facets.count_all_action.triggered.connect(self.namespaces.count_all)
         self.namespaces.filter_wanted.connect(self.go_to_filter)
+        self.console_action.triggered.connect(self.show_console)
+        self.console.item_wanted.connect(self.open_item)
+        self.console.receipt_wanted.connect(self.show_journal)
+        self.console.changed.connect(self.refresh)
+        self.console.forgotten.connect(self.show_removed)
+        self.namespaces.agent_wanted.connect(self.seeing.see_as)
+        self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
         self.timeline.filter_wanted.connect(self.go_to_filter)
         self.watch.changed.connect(self._on_watch_changed)
         self.watch.answering.connect(self._ask_health)
@@ -461,7 +521,22 @@ class MainWindow(QMainWindow):
         self.facets.forget_wanted.connect(self.removing.forget)
         self.items.edit_connection_wanted.connect(self.connections_action.trigger)
         self.viewer.filter_wanted.connect(self._on_viewer_filter_wanted)
+        self.viewer.agent_wanted.connect(self.seeing.see_as)
+        self.viewer.known_nodes = self.namespaces.names
+        self.items.more_actions.append(self.viewer.who_action)
+        self.namespaces.nodes_changed.connect(self.viewer.on_nodes_changed)
         self.viewer.similar_wanted.connect(self._on_viewer_similar_wanted)
+        self.context.item_wanted.connect(self.open_item)
+        self.asking.open_wanted.connect(self.open_item)
+        self.asking.filter_wanted.connect(self.go_to_filter)
+        self.asking.search_wanted.connect(self.search_box.search)
+        self.asking.connections_wanted.connect(self.connections_action.trigger)
+        self.asking.import_wanted.connect(self.import_wanted)
+        self.compare.item_wanted.connect(self.open_item)
+        self.context.compare_wanted.connect(self._on_context_compare_wanted)
+        self.compare.preview_wanted.connect(self.context_dock.raise_)
+        for dock, lower in ((self.context_dock, self.context), (self.compare_dock, self.compare)):
+            dock.visibilityChanged.connect(partial(self._on_dock_visibility_changed, lower))
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
@@ -477,6 +552,7 @@ class MainWindow(QMainWindow):
         self.shortcuts_action.triggered.connect(self._on_shortcuts_action_triggered)
         self.jobs_action.triggered.connect(self.show_jobs)
         self.journal_action.triggered.connect(lambda: self.show_journal())
+        self.ask_action.triggered.connect(lambda: self.show_asking())
         self.jobs_button.clicked.connect(self.show_jobs)
         self.job_cancel_button.clicked.connect(self._on_job_cancel_button_clicked)
         self.job_list.changed.connect(self._show_jobs)
@@ -506,9 +582,11 @@ class MainWindow(QMainWindow):
             self.search_box.recent_button,
             self.search_box.search_edit,
             self.search_box.mode_box,
+            self.ask_button,
             self.read_only_button,
             self.refresh_button,
             self.more_button,
+            self.seeing.strip.leave_button,
             self.chip_bar,
             self.views_button,
             self.namespaces.reach_box,
@@ -534,13 +612,37 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *self.context.stops,
             close_buttons[3],
+            *self.context.pages_stops,
+            self.asking.history_button,
+            self.asking.copy_button,
+            self.asking.more_button,
+            close_buttons[4],
+            self.asking.ask_edit,
+            self.asking.ask_button,
+            self.asking.view,
+            close_buttons[5],
+            *self.compare.stops,
+            close_buttons[6],
             self.journal.search_edit,
             self.journal.tree,
             self.journal.open_button,
             self.journal.continue_button,
             self.journal.restore_button,
             self.journal.file_button,
+            close_buttons[7],
+            self.console.read_only_check,
+            self.console.tool_box,
+            *(self.console.segments.button(choice) for choice in (FORM, BY_HAND, RESULT)),
+            self.console.run_button,
+            self.console.form_scroll,
+            self.console.json_edit,
+            self.console.result_view,
+            self.console.receipt_button,
+            self.console.raw_check,
+            self.console.copy_button,
+            self.console.history_button,
         ]
         # Qt passes over what takes no focus now: the time line while it has no bars, segments that are not chosen.
         policies = [(stop, stop.focusPolicy()) for stop in stops if stop is not self.chip_bar]
@@ -600,8 +702,11 @@ class MainWindow(QMainWindow):
         self.search_box.show_modes(engine.descriptor().fetch_modes if engine is not None else [])
         self.search_box.show_search("", None)
         self.items.set_engine(engine, name)
-        for panel in (self.namespaces, self.facets, self.timeline, self.viewer):
+        for panel in (self.namespaces, self.facets, self.timeline, self.viewer, self.context):
             panel.set_engine(engine)
+        self.compare.set_engine()
+        self.asking.set_engine(engine, keeps_answers=keeps_view)
+        self.console.set_engine(engine, name, is_read_only=is_read_only, keeps=keeps_view)
         self._allow_actions()
         self.show_name(name)
         self._show_view()
@@ -613,12 +718,13 @@ class MainWindow(QMainWindow):
         """Call what is open by another name."""
         self._name = name
         self.items.set_name(name)
+        self.console.set_name(name)
         self.setWindowTitle(f"{text.shown(name)} – TinyMemory Explorer" if name else "TinyMemory Explorer")
         self._show_health()
 
     def _allow_actions(self) -> None:
         nothing = "" if self._engine is not None else tr("Nothing is open")
-        for action in (self.refresh_action, self.export_action, self.find_action):
+        for action in (self.refresh_action, self.export_action, self.find_action, self.ask_action):
             allow(action, nothing)
         nameless = "" if self.views.can_save else tr("This memory has no name to keep it by")
         allow(self.save_view_action, nothing or nameless)
@@ -627,6 +733,7 @@ class MainWindow(QMainWindow):
         self.removing.allow(why_not_write)
         self.moving.allow()
         self.journal.refuse_writing(why_not_write)
+        self.asking.refuse_writing(why_not_write)
         allow(self.read_only_action, nothing)
         self._show_lock()
 
@@ -651,6 +758,7 @@ class MainWindow(QMainWindow):
         self._health = health
         self._show_health()
         self.items.show_health(health)
+        self.asking.show_health(health)
 
     def _show_health(self) -> None:
         engine = engine_name(self._engine.descriptor()) if self._engine is not None else ""
@@ -665,35 +773,46 @@ class MainWindow(QMainWindow):
 
     def go_to_filter(self, filter: MetaFilter) -> None:
         self.search_box.tell_now()
-        now = self.trail.current
-        self.go(View(filter, now.query, now.mode))
+        try:
+            view = replace(self.trail.current, filter=filter)
+        except InvalidRequest:  # it would read more than the agent whose view this is
+            self.seeing.refuse(filter)
+            return
+        self.go(view)
 
     def refresh(self) -> None:
         """Read again what is shown."""
         self.error_banner.clear()
         self._watch_from_now()
-        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer, self.journal):
+        for panel in (self.namespaces, self.facets, self.timeline, self.items, self.viewer):
             panel.refresh()
+        for lower in (self.context, self.asking, self.compare, self.journal):
+            lower.refresh()
         self._ask_health()
 
     def _show_view(self) -> None:
         view = self.trail.current
         allow(self.back_action, "" if self.trail.can_go_back else tr("There is no view before this one"))
         allow(self.forward_action, "" if self.trail.can_go_forward else tr("There is no view after this one"))
-        allow(self.clear_action, "" if view != View() else tr("There is no condition"))
+        allow(self.clear_action, "" if view != View(agent=view.agent) else tr("There is no condition"))
+        self.seeing.show_view()
         self.removing.show_view()
         self.moving.show_view()
         self.search_box.show_search(view.query, view.mode)
         self._watch_from_now()
         # An engine may answer one question after the other: the facets and the list are waited for.
-        self.facets.show_filter(view.filter)
+        self.facets.show_filter(view.filter, view.scope)
         found = self._show_chips()
         mode = view.mode if view.query else None
         self.viewer.set_search(view.query.split())
+        self.viewer.set_scope(view.scope)
         self._tell_question()
-        self.items.show_filter(view.filter, view.query, mode, found)
-        self.namespaces.show_filter(view.filter)
+        self.items.show_filter(view.filter, view.query, mode, found, view.scope)
+        self.namespaces.show_filter(view.filter, view.scope)
         self.timeline.show_filter(view.filter)
+        # An agent whose view it is has its own document, wherever in it one looks.
+        self.context.show_filter(view.filter if view.scope is None else MetaFilter(reach=view.scope))
+        self.asking.show_filter(view.filter)
         for panel in (self.namespaces, self.facets, self.timeline):
             panel.set_search(bool(view.query))
 
@@ -703,14 +822,15 @@ class MainWindow(QMainWindow):
 
     def _show_chips(self) -> list[Condition]:
         view = self.trail.current
-        found = conditions(view.filter, self._zone, view.query, self.facets.dead)
+        found = conditions(view.own_filter, self._zone, view.query, self.facets.dead)
+        self.chip_bar.empty_text = self.seeing.no_filter_words
         self.chip_bar.show_chips(
             [Chip(one.field, one.words, one.value, one.is_dead, one.note, one.drawn) for one in found]
         )
         return found
 
     def _on_search_box_search_wanted(self, query: str, mode: object) -> None:
-        self.go(View(self.trail.current.filter, query, mode if query else None))  # type: ignore[arg-type]
+        self.go(replace(self.trail.current, query=query, mode=mode if query else None))  # type: ignore[arg-type]
 
     def _on_search_box_left(self) -> None:
         self.items.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -718,7 +838,7 @@ class MainWindow(QMainWindow):
     def _on_chip_bar_removed(self, field: str) -> None:
         filter = self.trail.current.filter
         if field == QUERY:
-            self.go(View(filter))
+            self.go(replace(self.trail.current, query="", mode=None))
         else:
             self.go_to_filter(without(filter, field))
 
@@ -739,7 +859,7 @@ class MainWindow(QMainWindow):
     def _on_viewer_similar_wanted(self, query: str) -> None:
         modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
         by_meaning = [mode for mode in (FetchMode.HYBRID, FetchMode.VECTOR) if mode in modes]
-        view = View(self.trail.current.filter, query, next(iter(by_meaning or modes), None))
+        view = replace(self.trail.current, query=query, mode=next(iter(by_meaning or modes), None))
         if self.trail.go(view, is_typed=False):
             self._show_view()
 
@@ -758,6 +878,8 @@ class MainWindow(QMainWindow):
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
+        self.context.show_removed(gone)
+        self.asking.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
@@ -777,6 +899,10 @@ class MainWindow(QMainWindow):
         self.items.show_news(
             tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
+        if found.is_other:
+            self.asking.let_go_of_all()
+        elif found.gone:
+            self.asking.look_again()
         hit = self.viewer.hit
         if hit is not None and self._engine is not None:
             req = GetRequest(ids=[hit.id], reach=Reach.exact(hit.meta.namespace))
@@ -789,7 +915,7 @@ class MainWindow(QMainWindow):
             )
 
     def _clear(self) -> None:
-        self.go(View())
+        self.go(View(agent=self.trail.current.agent))
 
     def _on_back_action_triggered(self) -> None:
         self.trail.back()
@@ -816,14 +942,22 @@ class MainWindow(QMainWindow):
             self.facets,
             self.items,
             self.viewer,
+            self.context,
+            self.asking,
+            self.compare,
             self.journal,
+            self.console,
             self.search_box.search_edit,
         ]
         heads: dict[QWidget, QWidget] = {
             self.viewer: self.viewer.header,
             self.namespaces: self.namespaces.head,
             self.facets: self.facets.head,
+            self.context: self.context.header,
+            self.compare: self.compare.head,
             self.journal: self.journal.head,
+            self.asking: self.asking.head,
+            self.console: self.console.head,
             self.search_box.search_edit: self.top,
         }
         focus: QWidget | None = self.focusWidget()
@@ -833,16 +967,37 @@ class MainWindow(QMainWindow):
                 at = place
         for further in range(1, len(panes) + 1):
             pane = panes[(at + further * step) % len(panes)]
-            if pane.isVisible():
+            if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
-    def open_item(self, hit: Hit) -> None:
-        """Show an item: its row where it is among those loaded, else the item alone."""
+    def open_item(self, hit: Hit, cited: Cited | None = None) -> None:
+        """Show an item: its row where it is among those loaded, else the item alone; at what was cited of it."""
+        if cited is not None:
+            self.viewer.show_passage(hit, cited)
         if not self.items.select_id(hit.id):
-            self.viewer.show_hit(hit)
+            if cited is None:
+                self.viewer.show_hit(hit)
             self.viewer.show_listed(False)
+        viewer_dock = self._docks[2]
+        viewer_dock.show()
+        viewer_dock.raise_()
         self.viewer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _is_list_read(self) -> bool:
+        return not self.items.jobs.is_running("first")
+
+    def _on_dock_visibility_changed(self, panel: ContextPanel | ComparePanel, is_seen: bool) -> None:
+        if is_seen:
+            panel.look()
+        else:
+            panel.rest()
+
+    def _on_context_compare_wanted(self) -> None:
+        self.compare_dock.show()
+        self.compare_dock.raise_()
+        self.compare.show_best()
+        self.compare.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_items_item_selected(self, hit: Hit | None) -> None:
         self.viewer.show_hit(hit)
@@ -856,6 +1011,7 @@ class MainWindow(QMainWindow):
         saved = self.views.get(name)
         if saved is None:
             return
+        view = saved.view
         if saved.facets:
             self.facets.restore(saved.facets)
         if saved.items:
@@ -864,7 +1020,7 @@ class MainWindow(QMainWindow):
         if layout is not None and self.restoreState(layout, self._layout_version):
             self._has_own_layout = True
         self.search_box.tell_now()
-        if self.trail.go(saved.view, is_typed=False):
+        if self.trail.go(view, is_typed=False):
             self._show_view()
 
     def _saved_view(self, name: str) -> SavedView:
@@ -874,6 +1030,7 @@ class MainWindow(QMainWindow):
             filter=view.filter,
             query=view.query,
             mode=view.mode,
+            agent=view.agent,
             layout=sealed(self.saveState(self._layout_version)),
             facets=self.facets.state(),
             items=self.items.arrangement(),
@@ -931,14 +1088,29 @@ class MainWindow(QMainWindow):
 
     def show_journal(self, path: Path | None = None) -> None:
         """The dock of the journal, with the keyboard in it, at a receipt where one is named."""
-        is_new = not self.journal_dock.isVisible()
-        self.journal_dock.show()
-        self.journal_dock.raise_()  # where it lies under another
-        if is_new and not self._has_own_layout:
-            self.place_docks()
+        self._show_dock(self.journal_dock)
         self.journal.setFocus(Qt.FocusReason.OtherFocusReason)
         if path is not None:
             self.journal.show_receipt(path)
+
+    def show_console(self) -> None:
+        """The dock of the agent's console, with the keyboard in it."""
+        self._show_dock(self.console_dock)
+        self.console.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_asking(self, question: str = "") -> None:
+        """The dock of questions, with the keyboard in its field; `question` is asked at once."""
+        self._show_dock(self.ask_dock)
+        self.asking.setFocus(Qt.FocusReason.OtherFocusReason)
+        if question:
+            self.asking.ask_about(question)
+
+    def _show_dock(self, dock: QDockWidget) -> None:
+        is_new = not dock.isVisible()
+        dock.show()
+        dock.raise_()  # where it lies under another
+        if is_new and not self._has_own_layout:
+            self.place_docks()
 
     def _show_jobs(self) -> None:
         """In the status line: the job that runs, or how many do; and whether one failed that nobody looked at."""
@@ -1028,6 +1200,9 @@ class MainWindow(QMainWindow):
         searches = self._settings.value("searches") if self._settings is not None else None
         if isinstance(searches, str):
             self.search_box.restore_recent(searches)
+        context = self._settings.value("context") if self._settings is not None else None
+        if isinstance(context, str):
+            self.context.restore(context)
         items = self._settings.value("items") if self._settings is not None else None
         if isinstance(items, str):
             self.items.restore(items)
@@ -1053,10 +1228,11 @@ class MainWindow(QMainWindow):
         left = max(left, min(theme().scaled(left), self.width() * 26 // 100))
         right = max(right, min(theme().scaled(right), self.width() * 36 // 100))
         height = self.height() - 140
-        namespaces, facets, viewer, journal = self._docks
+        namespaces, facets, viewer, *lower = self._docks
+        first = next((dock for dock in lower if dock.isVisible()), lower[0])
         self._resize({namespaces: left, viewer: right}, Qt.Orientation.Horizontal)
         self._resize({namespaces: height * 34 // 100, facets: height * 66 // 100}, Qt.Orientation.Vertical)
-        self._resize({viewer: height * 60 // 100, journal: height * 40 // 100}, Qt.Orientation.Vertical)
+        self._resize({viewer: height * 54 // 100, first: height * 46 // 100}, Qt.Orientation.Vertical)
 
     def _resize(self, sizes: dict[QDockWidget, int], way: Qt.Orientation) -> None:
         """Size docks; while a layout is put back the window may be resized, and some of them have no place yet."""
@@ -1068,7 +1244,8 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.restoreState(self._first_layout, self._layout_version)
         for dock in self._docks:
-            dock.setVisible(dock is not self.journal_dock)
+            dock.setVisible(dock not in (self.journal_dock, self.console_dock))
+        self._docks[3].raise_()
         self.place_docks()
 
     def _is_in_palette(self, widget: QWidget) -> bool:
@@ -1096,11 +1273,16 @@ class MainWindow(QMainWindow):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setDrawBase(False)
             bar.setExpanding(False)
+            bar.setAccessibleName(tr("Panels in one place"))
+            ends = (tr("Tabs before"), tr("Tabs after"))
+            for button, words in zip(bar.findChildren(QToolButton), ends, strict=False):
+                button.setAccessibleName(words)  # else it speaks English
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle
         fold = self.width() < _ICONS_ONLY_BELOW_PX
-        self.read_only_button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
+        for button in (self.ask_button, self.read_only_button):
+            button.setToolButtonStyle(style.ToolButtonIconOnly if fold else style.ToolButtonTextBesideIcon)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._may_close:
@@ -1116,6 +1298,7 @@ class MainWindow(QMainWindow):
                 self._settings.setValue(key, value)
             self._settings.setValue("facets", self.facets.state())
             self._settings.setValue("items", self.items.arrangement())
+            self._settings.setValue("context", self.context.state())
             self._settings.setValue("searches", self.search_box.recent_state())
         if self._jobs_view is not None:
             self._jobs_view.hide()

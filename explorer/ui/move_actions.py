@@ -32,18 +32,22 @@ class MoveActions(QObject):
 
     def allow(self) -> None:
         """Another memory is open, or none."""
-        window, engine = self._window, self._window.engine
+        engine = self._window.engine
         if engine is None:
             self._why_not = tr("Nothing is open")
         else:
             self._why_not = "" if can_export(engine) else tr("This engine does not export")
-        window.items.allow_moving(self._why_not)
-        window.namespaces.allow_moving(self._why_not)
         self.show_view()
 
     def show_view(self) -> None:
         """The filter is another."""
-        allow(self.matching_action, self._why_not or why_not_all(self._window.trail.current.query))
+        view = self._window.trail.current
+        why_not = self._why_not
+        if not why_not and view.agent is not None:
+            why_not = tr("No tool of an agent does that: leave its view first")
+        self._window.items.allow_moving(why_not)
+        self._window.namespaces.allow_moving(why_not)
+        allow(self.matching_action, why_not or why_not_all(view.query))
 
     def _on_matching_action_triggered(self) -> None:
         self._window.move_wanted.emit(Target.of_filter(self._window.trail.current.filter))

@@ -178,7 +178,7 @@ class Moves(Planned[MoveDialog]):
             self.window.journal.refresh()
             return
         said = sentences(move_title(outcome), words.doubt(outcome))
-        self._end_job(said, is_clean=outcome.is_clean)
+        self._end_job(said, is_done=outcome.is_clean)
         self.window.journal.refresh()
         if self.window.engine is engine:
             self.window.show_removed(set() if outcome.is_copy else set(outcome.done), set(outcome.kept))

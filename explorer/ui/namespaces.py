@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from explorer.contract import ExplorePage, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.i18n import mark, tr
 from explorer.removal.plan import Action, Target
+from explorer.ui import icons
 from explorer.ui.actions import allow
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
@@ -130,7 +131,8 @@ class NamespaceDelegate(QStyledItemDelegate):
         if node is None:
             return
         is_chosen = node.namespace == self._model.chosen
-        is_dim = self._model.is_counted and not node.here and not node.all and not is_chosen
+        is_empty = self._model.is_counted and not node.here and not node.all
+        is_dim = (is_empty and not is_chosen) or self._model.is_out_of_scope(node)
         self._paint_node(painter, cell, node, is_chosen, is_dim)
         for column in (Column.HERE, Column.ALL):
             place = QRect(tree.columnViewportPosition(column), cell.y(), tree.columnWidth(column), cell.height())
@@ -142,7 +144,9 @@ class NamespaceDelegate(QStyledItemDelegate):
             if column == Column.HERE:
                 said, token = self._model.count_text(node.here), "text2"
             else:
-                said, token = self._model.all_text(node), "text2" if node.children else "text3"
+                # An agent reads no node below its own: of what it sees, only the first number tells.
+                counts = bool(node.children) and not self._model.has_scope
+                said, token = self._model.all_text(node), "text2" if counts else "text3"
             draw_text(
                 painter,
                 self._inside(place),
@@ -221,6 +225,8 @@ class NamespacePanel(QWidget):
     """The nodes with their counts under the filter, and the choice of where it reads."""
 
     filter_wanted = Signal(object)  # MetaFilter
+    nodes_changed = Signal()  # there are others now
+    agent_wanted = Signal(object)  # a Namespace: see as an agent that is placed there
     removal_wanted = Signal(object, object)  # a Target and an Action
     move_wanted = Signal(object)  # a Target
 
@@ -231,6 +237,7 @@ class NamespacePanel(QWidget):
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
+        self._scope: Reach | None = None  # what an agent reads whose view this is
         self._answered: MetaFilter | None = None  # what the counts are of
         self.scan = Scan()
         self.counted_items = (0, False)
@@ -300,6 +307,14 @@ class NamespacePanel(QWidget):
         return self.model.names()
 
     @property
+    def current(self) -> Namespace | None:
+        """The node that the keyboard is on; else the one that the filter names."""
+        node = self.model.node_at(self.tree.currentIndex())
+        if node is not None:
+            return node.namespace
+        return self._filter.reach.at if self._filter.reach is not None else None
+
+    @property
     def has_counted(self) -> bool:
         """Whether anything was counted under this filter."""
         return self._answered == _without_reach(self._filter)
@@ -321,9 +336,17 @@ class NamespacePanel(QWidget):
         """Say whether a search narrows the list further than what is counted here."""
         self.head.set_search(active)
 
-    def show_filter(self, filter: MetaFilter) -> None:
-        """Count under `filter` without its reach, and mark the node it names."""
+    def show_filter(self, filter: MetaFilter, scope: Reach | None = None) -> None:
+        """Count under `filter` without its reach, and mark the node it names; dim the nodes out of `scope`."""
         before, self._filter = self._filter, filter
+        self._scope = scope
+        self.model.set_scope(scope)
+        self.reach_box.setEnabled(scope is None)
+        self.reach_box.setToolTip(
+            tr("What is read with the node that is chosen")
+            if scope is None
+            else tr("An agent reads its node and those above; leave its view to choose otherwise")
+        )
         if filter.reach is not None:
             self.reach_box.setCurrentIndex(self.reach_box.findData(kind_of(filter.reach)))
         self._mark()
@@ -378,8 +401,11 @@ class NamespacePanel(QWidget):
             # What a count that stopped early did not reach may still be there.
             self._known = there | self._known if everything.truncated else there
         named = set() if self._filter.reach is None else {str(self._filter.reach.at)}
+        before = self.model.size
         with keeping_place(self.tree):
             self.model.show_counts(page, self._known | named)
+        if self.model.size != before or everything is not None:
+            self.nodes_changed.emit()
         self._answered = _without_reach(self._filter)
         self.counted_items = page.total, page.truncated
         self._fit_columns()
@@ -452,7 +478,8 @@ class NamespacePanel(QWidget):
             self._want(self._filter.reach.at)
 
     def _want(self, at: Namespace) -> None:
-        self._want_reach(reach_of(self.reach_box.currentData() or "subtree", at))
+        kind = self.reach_box.currentData() or "subtree"
+        self._want_reach(reach_of(kind if self._scope is None else "exact", at))
 
     def _want_reach(self, reach: Reach) -> None:
         if reach != self._filter.reach:
@@ -468,7 +495,14 @@ class NamespacePanel(QWidget):
         for kind, words in MENU_WORDS.items():
             reach = reach_of(kind, node.namespace)
             action = menu.addAction(tr(words), partial(self._want_reach, reach))
-            action.setEnabled(reach != self._filter.reach)
+            is_read = self._scope is None or reach.within(self._scope)
+            allow(action, "" if is_read else tr("The agent whose view this is does not read that"))
+            if is_read:
+                action.setEnabled(reach != self._filter.reach)
+        menu.addSeparator()
+        see = menu.addAction(tr("See as the agent here"), partial(self.agent_wanted.emit, node.namespace))
+        icons.keep(see, "agent")
+        see.setEnabled(self._scope != Reach.of(node.namespace))
         menu.addSeparator()
         menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(path))
         menu.addSeparator()

@@ -68,6 +68,7 @@ class Planned(Generic[D]):
             local_zone(),
             window.health.reason if window.health is not None else None,
             window.is_read_only,
+            window.trail.current.filter,
         )
 
     def _makes_way(self) -> bool:
@@ -118,15 +119,15 @@ class Planned(Generic[D]):
         if is_midway and self.window.engine is engine:
             self.window.refresh()
 
-    def _end_job(self, said: str, *, is_clean: bool) -> None:
+    def _end_job(self, said: str, *, is_done: bool) -> None:
         job, self._job = self._job, None
         if job is not None:
-            state = State.DONE if is_clean else State.CANCELLED if job.is_stopped else State.FAILED
+            state = State.DONE if is_done else State.CANCELLED if job.is_stopped else State.FAILED
             self.window.job_list.end(job, state, said)
 
     def _say_outcome(self, said: str, *, is_clean: bool) -> None:
         if is_clean:
-            self.window.error_banner.show_note(said, icon="check-ring")
+            self.window.error_banner.show_done(said)
         else:
             self.window.show_error(said)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from PySide6.QtWidgets import QMessageBox
 
 from explorer import text
+from explorer.asking import WriterStore
+from explorer.asking.settings import FILE_NAME
 from explorer.contract import ConfigError, EngineHealth, MemoryEngine, TinyMemoryError
 from explorer.engines import (
     ConnectionStore,
@@ -88,10 +90,12 @@ class Program:
         self._saved: list[SavedConnection] = []
         self.has_failed = False  # whether something could not be opened
         self.transfers = Transfers(window)
+        window.context.memory_path = lambda: self.transfers.memory_path
         journal = window.journal.journal
         self.removals = Removals(window, journal)
         self.receipts = Receipts(window, self.removals)
         self.moves = Moves(window, journal, store, keys)
+        window.asking.writers = WriterStore(store.path.with_name(FILE_NAME))
         self.jobs = Jobs(window)
         self.closing = asyncio.Event()
         self._question: QMessageBox | None = None  # about jobs that run

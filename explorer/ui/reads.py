@@ -42,7 +42,11 @@ def watch(window: MainWindow) -> None:
         (window.timeline.jobs, of_timeline(window)),
         (window.items.jobs, of_items(window)),
         (window.viewer.jobs, of_viewer(window)),
+        (window.context.jobs, of_context(window)),
+        (window.compare.jobs, of_compare(window)),
         (window.journal.jobs, of_journal(window)),
+        (window.console.jobs, of_console(window)),
+        (window.asking.jobs, of_asking(window)),
     )
     for jobs, reads in owners:
         window.job_list.watch(jobs, reads)
@@ -99,10 +103,51 @@ def of_facets(window: MainWindow) -> Reads:
     }
 
 
+def of_context(window: MainWindow) -> Reads:
+    context = window.context
+    writing = Read(tr("Writing context.md to the screen"), context.pages.stop)
+    return {
+        "gather": Read(tr("Compiling context.md"), context.stop),
+        "items": Read(tr("Listing the items of context.md"), partial(context.jobs.stop, "items")),
+        "count": Read(tr("Counting the tokens of context.md"), partial(context.jobs.stop, "count")),
+        "parse": writing,
+        "first": writing,
+        "rest": writing,
+        "save": None,  # waits for a person
+        "link": None,
+    }
+
+
+def of_compare(window: MainWindow) -> Reads:
+    return {
+        "gather": Read(tr("Compiling context.md for another node"), window.compare.stop),
+        "compare": Read(tr("Comparing two documents"), window.compare.stop),
+    }
+
+
 def of_journal(window: MainWindow) -> Reads:
     return {
         "read": Read(tr("Reading the journal"), partial(window.journal.jobs.stop, "read")),
         "settle": Read(tr("Ending a receipt"), None),
+    }
+
+
+def of_console(window: MainWindow) -> Reads:
+    jobs = window.console.jobs
+    return {
+        "call": Read(tr("Calling a tool of the agent"), partial(jobs.stop, "call"), holds_window=True),
+        "write": Read(tr("A tool of the agent that writes"), partial(jobs.stop, "write"), holds_window=True),
+        "show": None,  # writes what came, a piece at a time
+        "open": Read(tr("Reading an item of the answer"), partial(jobs.stop, "open")),
+    }
+
+
+def of_asking(window: MainWindow) -> Reads:
+    stored = Read(tr("Looking whether answers still hold"), partial(window.asking.jobs.stop, "stored"))
+    return {
+        "ask": Read(tr("Asking"), window.asking.cancel),
+        "stored": stored,
+        "settings": None,  # a small file of the program's own
     }
 
 
@@ -176,6 +221,7 @@ def of_viewer(window: MainWindow) -> Reads:
         "raw": Read(tr("Writing the item as JSON"), stop),
         "why": Read(tr("Asking why it was found"), stop),
         "fingerprint": Read(tr("Checking the id of the item"), stop),
+        "seen": Read(tr("Looking who can see the item"), stop),
         "rest": Read(tr("Loading the rest of the item"), viewer.cancel_rest, rest),
         "find": Read(tr("Looking for words in the item"), partial(viewer.jobs.stop, "find")),
         "copy": Read(tr("Copying the item as JSON"), partial(viewer.jobs.stop, "copy"), holds_window=True),

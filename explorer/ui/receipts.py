@@ -87,7 +87,7 @@ class Receipts:
             return
         if target is None:
             await asyncio.to_thread(self._removals.journal.settle, path)
-            self.window.error_banner.show_note(tr("Nothing of it is left to be done."), icon="check-ring")
+            self.window.error_banner.show_done(tr("Nothing of it is left to be done."))
             return
         self._removals.plan(target, action, continues=path)
 

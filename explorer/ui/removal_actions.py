@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction
 
+from explorer import text
+from explorer.conditions import without
 from explorer.contract import MetaFilter
-from explorer.i18n import tr
+from explorer.i18n import mark, tr
 from explorer.removal.plan import Action, Target
 from explorer.ui import icons
 from explorer.ui.actions import allow, view_action, why_not_all
@@ -16,6 +18,9 @@ from explorer.ui.dialogs.remove_parts.words import why_not_erase
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
+
+
+_TOO_MUCH = mark("An agent's tool refuses to forget all that it reads: set a condition")
 
 
 class RemovalActions(QObject):
@@ -58,21 +63,32 @@ class RemovalActions(QObject):
         window = self._window
         window.items.allow_forgetting(why_not)
         window.facets.allow_forgetting(why_not)
-        window.namespaces.allow_removing(why_not, self._why_not_erase(MetaFilter()))
         self.show_view()
 
     def show_view(self) -> None:
         """The filter is another."""
         view = self._window.trail.current
         ranked = why_not_all(view.query)
-        allow(self.forget_matching_action, self._why_not or ranked)
-        allow(self.erase_action, self._why_not_erase(view.filter) or ranked)
-        allow(self.forget_tree_action, self._why_not)
-        allow(self.erase_tree_action, self._why_not_erase(MetaFilter()))
+        # An agent has one tool that removes: it takes ids, or a filter that names something besides the node.
+        not_so, too_much = "", ""
+        if view.agent is not None:
+            not_so = tr("No tool of an agent does that: leave its view first")
+            if without(view.filter, "reach").is_empty():
+                too_much = tr(_TOO_MUCH)
+        allow(self.forget_matching_action, self._why_not or ranked or too_much)
+        allow(self.erase_action, self._why_not_erase(view.filter) or ranked or not_so)
+        allow(self.forget_tree_action, self._why_not or not_so)
+        allow(self.erase_tree_action, self._why_not_erase(MetaFilter()) or not_so)
+        self._window.namespaces.allow_removing(self._why_not or not_so, self._why_not_erase(MetaFilter()) or not_so)
 
     def forget(self, filter: MetaFilter) -> None:
-        """Forget what a filter admits."""
-        self._want(filter, Action.FORGET)
+        """Forget what a filter admits; in an agent's view what its tool would, at the nodes above too."""
+        if self._window.trail.current.agent is None:
+            self._want(filter, Action.FORGET)
+        elif without(filter, "reach").is_empty():
+            self._window.error_banner.show_note(text.full_stop(tr(_TOO_MUCH)), icon="info")
+        else:
+            self._window.forget_as_agent_wanted.emit(filter)
 
     @property
     def _filter(self) -> MetaFilter:

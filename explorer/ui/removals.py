@@ -9,18 +9,19 @@ from functools import partial
 from pathlib import Path
 
 from explorer import text
-from explorer.contract import ItemId, MemoryEngine
+from explorer.contract import ItemId, MemoryEngine, MetaFilter, Namespace, Reach
 from explorer.i18n import tr, tr_n
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Target
 from explorer.removal.restoring import Restored, restore
 from explorer.removal.words import doubt, outcome_title
+from explorer.ui.agent_view import agent_name
 from explorer.ui.dialogs.remove import RemoveDialog
 from explorer.ui.import_job import NAME_CHARS, ImportJob
 from explorer.ui.main_window import MainWindow
 from explorer.ui.planned import Planned, sentences
-from explorer.ui.selected import plan_selected
+from explorer.ui.selected import Seen, listed_ids, plan_selected, seen_of, selected_ids
 
 
 class Removals(Planned[RemoveDialog]):
@@ -31,6 +32,7 @@ class Removals(Planned[RemoveDialog]):
         self._lanes = itertools.count(1)
         window.removal_wanted.connect(self._on_window_removal_wanted)
         window.forget_selected_wanted.connect(self._on_window_forget_selected_wanted)
+        window.forget_as_agent_wanted.connect(self._on_window_forget_as_agent_wanted)
 
     def leave(self, memory_path: str | None) -> None:
         """Another engine is open, on the file of this path: what was planned was for the one before."""
@@ -59,7 +61,36 @@ class Removals(Planned[RemoveDialog]):
         self.plan(target, action)
 
     def _on_window_forget_selected_wanted(self) -> None:
-        plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
+        if (agent := self.window.trail.current.agent) is None:
+            plan_selected(self.window, self.jobs, lambda target: self.plan(target, Action.FORGET))
+        elif (engine := self.window.engine) is not None:
+            ids = selected_ids(self.window, self.jobs)
+            self.jobs.start("selected", seen_of(engine, agent, ids), lambda seen: self._plan_seen(agent, seen))
+
+    def _on_window_forget_as_agent_wanted(self, filter: MetaFilter) -> None:
+        """All that a filter admits in the view of an agent, which its tool forgets wherever the agent reads it."""
+        agent, engine = self.window.trail.current.agent, self.window.engine
+        if agent is not None and engine is not None:
+            ids = listed_ids(self.window, self.jobs, engine, filter)
+            self.jobs.start("selected", seen_of(engine, agent, ids), lambda seen: self._plan_seen(agent, seen))
+
+    def _plan_seen(self, agent: Namespace, seen: Seen) -> None:
+        """Plan to forget what an agent reads of what was chosen, and say how much it does not."""
+        skipped = ""
+        if seen.skipped:
+            skipped = tr_n(
+                "{n} of those chosen is out of reach of {agent}, or gone: it is skipped.",
+                "{n} of those chosen are out of reach of {agent}, or gone: they are skipped.",
+                len(seen.skipped),
+                n=text.number(len(seen.skipped)),
+                agent=agent_name(agent),
+            )
+        if not seen.ids:
+            self.window.error_banner.show_note(" ".join((skipped, tr("Nothing was forgotten."))).strip(), icon="info")
+            return
+        self.plan(Target.of_ids(seen.ids, Reach.of(agent)), Action.FORGET)
+        if skipped and self.dialog is not None:
+            self.dialog.banner.show_note(skipped, icon="info")
 
     def restore(self, path: Path, items: int | None = None, continues: Path | None = None) -> None:
         """Store an export back into the open memory.
@@ -97,7 +128,7 @@ class Removals(Planned[RemoveDialog]):
             self._end_left(engine, is_midway=bool(planned), nothing=tr("Nothing was removed."), why=why)
             return
         said = sentences(outcome_title(outcome, dialog.action), doubt(outcome))
-        self._end_job(said, is_clean=outcome.is_clean)
+        self._end_job(said, is_done=outcome.is_gone)
         if dialog.continues is not None and outcome.receipt is not None:
             settle = asyncio.to_thread(self.journal.settle, dialog.continues, outcome.receipt)
             self.jobs.start("settle", settle, lambda _: None)

@@ -4,7 +4,8 @@ Dynamic properties, set before a widget is shown:
 - `kind` on buttons: primary, danger (filled), dangerText, link, flat, small, segment; on tool buttons also button; on
   combo boxes: flat; on line edits: search, small, mono, bare; on text edits: field.
 - `tone` on labels: text2, text3, caution, danger, accent, strong, title; `textRole` on anything: a role of the theme's.
-- `surface` on frames and views: window, panel, base, sunken, card, popup, caution, head and panelHead (hairline below),
+- `surface` on frames and views: window, panel, base, sunken, card, popup, caution, agent, head and panelHead (hairline
+  below),
   foot and dialogFoot (hairline above), rule and vrule (the hairline itself).
 
 Once a rule touches a border or a background Fusion's own drawing of that control is gone whole, so each control here
@@ -46,6 +47,7 @@ QDockWidget { color: $text; }
 *[surface="sunken"] { background: $sunken; border: none; border-radius: 6px; }
 *[surface="card"] { background: $raised; border: 1px solid $line; border-radius: 8px; }
 *[surface="popup"] { background: $base; border: 1px solid $barDim; }
+*[surface="agent"] { background: $soft; border: none; border-bottom: 1px solid $line; }
 *[surface="caution"] { background: $cautionGround; border: 1px solid $cautionEdge; border-radius: 6px; }
 *[surface="head"] { background: $base; border: none; border-bottom: 1px solid $line; }
 *[surface="panelHead"] { background: $panel; border: none; border-bottom: 1px solid $line; }

@@ -23,7 +23,10 @@ _TIME = mark("Time line")
 _LIST = mark("List")
 _HEADS = mark("Column heads")
 _ITEM = mark("Item")
+_CONTEXT = mark("context.md")
 _PALETTE = mark("Command palette")
+# Translators: the panel where questions are asked.
+ASK = mark("Ask")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,18 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
         Key(("Return",), mark("In the find bar the next place; with Shift the one before")),
         Key(("Esc",), mark("Close the find bar")),
     ),
+    _CONTEXT: (
+        Key(("Left", "Right"), mark("A hundred tokens less, or more; in the bar the section before, or after")),
+        Key(("Up", "Down"), mark("A hundred tokens more, or less; the row or section before, or after")),
+        Key(("PgUp", "PgDown"), mark("A thousand tokens more, or less")),
+        Key(("Home", "End"), mark("The smallest budget, or the largest")),
+        Key(("Return", "Space"), mark("To the section, or to what is not in it")),
+        Key(("Del",), mark("See the document without the item")),
+    ),
+    ASK: (
+        Key(("Return",), mark("Ask what is typed; open the source that has the keyboard")),
+        Key(("Up", "Down"), mark("The source before, or after")),
+    ),
     _PALETTE: (
         Key(("Up", "Down"), mark("The line before, or after")),
         Key(("PgUp", "PgDown"), mark("A page up, or down")),
@@ -142,4 +157,5 @@ _PANES = {
     "facetPanel": _PLACES,
     "namespacePanel": _PLACES,
     "searchBox": _SEARCH,
+    "askPanel": ASK,
 }

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from explorer.contract import FetchMode, MetaFilter
+from explorer.contract import FetchMode, InvalidRequest, MetaFilter, Namespace, Reach
+from explorer.i18n import tr
 
 
 @dataclass(frozen=True)
 class View:
-    """What the window shows: the items a filter admits, or the hits of a search inside it."""
+    """What the window shows: the items a filter admits, or the hits of a search inside it.
+
+    With an `agent` it is seen as one placed at that node sees it: the filter reads what such an agent reads unless it
+    names less. Raises InvalidRequest for a filter that names more.
+    """
 
     filter: MetaFilter = field(default_factory=MetaFilter)
     query: str = ""
     mode: FetchMode | None = None
+    agent: Namespace | None = None
+
+    def __post_init__(self) -> None:
+        scope = self.scope
+        if scope is None:
+            return
+        if self.filter.reach is None:
+            object.__setattr__(self, "filter", self.filter.model_copy(update={"reach": scope}))
+        elif not self.filter.reach.within(scope):
+            at = self.filter.reach.at
+            raise InvalidRequest(tr("an agent at {node} does not read all of {other}", node=self.agent, other=at))
+
+    @property
+    def scope(self) -> Reach | None:
+        """What the agent reads, whatever the filter is; None where nobody's eyes are borrowed."""
+        return Reach.of(self.agent) if self.agent is not None else None
+
+    @property
+    def own_filter(self) -> MetaFilter:
+        """The conditions that the person set: without a reach that is the agent's alone."""
+        if self.scope is None or self.filter.reach != self.scope:
+            return self.filter
+        return self.filter.model_copy(update={"reach": None})
 
 
 class Trail:
@@ -60,4 +88,5 @@ def _is_typing_on(now: View, then: View, before: View | None) -> bool:
     """Whether `then` only goes on with the query being typed, so that Back leads out of the search in one step."""
     if before is None or not now.query or not then.query:
         return False
-    return now.filter == then.filter == before.filter and not before.query
+    is_same = now.filter == then.filter == before.filter and now.agent == then.agent == before.agent
+    return is_same and not before.query

@@ -121,6 +121,15 @@ class PaneHead(QFrame):
         assert layout is not None
         layout.addWidget(control)
 
+    def put_aside(self, aside: QWidget, *others: QWidget) -> None:
+        """Have another aside, which takes the room that there is, and what stands after it."""
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        self.aside.hide()
+        row.addWidget(aside, 1)
+        for each in others:
+            row.addWidget(each)
+
     def set_search(self, active: bool) -> None:
         """Say that what is counted below does not obey the search."""
         if active:

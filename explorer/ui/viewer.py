@@ -46,6 +46,7 @@ from explorer.contract import (
     ItemKind,
     Learning,
     MemoryEngine,
+    Namespace,
     Reach,
     StoreItem,
     TurnRange,
@@ -65,7 +66,7 @@ from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
-from explorer.ui.markdown import Block, blocks, is_openable, is_too_intricate, slices
+from explorer.ui.markdown import Block, is_openable, is_too_intricate, slices
 from explorer.ui.news import details, may_pass, sentence
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
@@ -78,8 +79,11 @@ from explorer.ui.viewer_parts.learning import LearningCard
 from explorer.ui.viewer_parts.link_dialog import LinkDialog, address
 from explorer.ui.viewer_parts.page_ring import PageRing
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
+from explorer.ui.viewer_parts.parsing import measured, parsed
+from explorer.ui.viewer_parts.passage import Cited, Sought, sought, spans_in
 from explorer.ui.viewer_parts.piece import piece_start, piece_words
 from explorer.ui.viewer_parts.readers import GrowingReader, PlainReader, Reader, long_line_note
+from explorer.ui.viewer_parts.seen_by import Seen, SeenBy, seen_at
 from explorer.ui.viewer_parts.thread import find_conversation, find_whole, first_turn
 from explorer.ui.viewer_parts.title import MAX_LEARNING_LINES, MAX_LINES, ConfidenceRow, TitleBlock
 from explorer.ui.viewer_parts.why import Answer, Question, ask_why, reason_of
@@ -97,7 +101,6 @@ TURN_S = 0.006  # of writing between two turns of the window
 TELL_EVERY_S = 0.1
 FIRST_CARD_CHARS = 16_000  # a page that scrolls as a whole is laid out as a whole
 PROVISIONAL_AFTER_MS = 120  # what the list knows is shown when the whole item takes longer than this
-PARSE_LIMIT_S = 3.0
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown", "text/md"})
 _ALIGNED = re.compile(r"\S {2,}\S|^ {2,}\S|\t", re.MULTILINE)  # columns and indents need equal widths
 
@@ -207,6 +210,7 @@ class ItemViewer(QWidget):
     """
 
     filter_wanted = Signal(str, object)  # a field of MetaFilter, and one value of the item for it
+    agent_wanted = Signal(object)  # a Namespace: see as an agent that is placed there
     similar_wanted = Signal(str)  # the query that looks for items like this one
     failed = Signal(object)  # an exception
 
@@ -223,6 +227,8 @@ class ItemViewer(QWidget):
         self._origin: Hit | None = None  # the learning whose conversation is read
         self._turns: TurnRange | None = None  # of that conversation, those that the learning rests on
         self._piece: re.Pattern[str] | None = None  # the beginning of the piece that was found of this document
+        self._cited: Cited | None = None  # the passage for which the item was opened
+        self._passage: Sought | None = None  # what finds it, once the item is here
         self._places = TurnPlaces()
         self._found: re.Pattern[str] | None = None  # the words of the search
         self._question = Question()
@@ -237,6 +243,11 @@ class ItemViewer(QWidget):
         self._pages: dict[str, QWidget] = {}  # by segment, what is made already
         self._writings: dict[str, Writing] = {}
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
+        self.known_nodes: Callable[[], list[Namespace]] = list
+        """All nodes of the memory that are known, of which it is told who can see an item."""
+        self._seen: tuple[Namespace, Seen] | None = None
+        self._scope: Reach | None = None
+        self._reveals_seen = False
         self.jobs = Jobs(self)
         self._build_header()
         self._build_body()
@@ -254,6 +265,10 @@ class ItemViewer(QWidget):
         for grid in (self.pairs, self.metadata):
             grid.filter_wanted.connect(self.filter_wanted)
         self.card.filter_wanted.connect(self.filter_wanted)
+        for seen_by in (self.card.seen_by, self.seen_by):
+            seen_by.agent_wanted.connect(self.agent_wanted)
+            seen_by.node_wanted.connect(lambda node: self.filter_wanted.emit("reach", node))
+        self.who_action.triggered.connect(self.show_who)
         self.card.conversation_wanted.connect(self._find_conversation)
         self.whole_button.clicked.connect(self._find_whole)
         self.back_button.clicked.connect(self._on_back_button_clicked)
@@ -291,6 +306,8 @@ class ItemViewer(QWidget):
         self.find_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.next_action = self._found_action(tr("The next place found"), "F3", 1)
         self.previous_action = self._found_action(tr("The place found before"), "Shift+F3", -1)
+        self.who_action = QAction(tr("Who can see this"), self)
+        icons.keep(self.who_action, "eye")
         self.page_actions = {choice: QAction(tr(choice), self) for choice in (READ, RAW, METADATA, WHY)}
         self.rest_action = QAction(tr(LOAD), self)
         for action in (*self.page_actions.values(), self.rest_action):
@@ -310,6 +327,7 @@ class ItemViewer(QWidget):
         menu.setTitle(tr("Item"))
         self._of_item_actions = [
             self.find_action,
+            self.who_action,
             self.next_action,
             self.previous_action,
             menu.addAction(tr("Copy text"), self.copy_text),
@@ -324,7 +342,7 @@ class ItemViewer(QWidget):
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         icons.keep(self.more_button, "more")
         menu = QMenu(self.more_button)
-        menu.addActions([self.find_action, self.similar_action])
+        menu.addActions([self.find_action, self.similar_action, self.who_action])
         self.more_button.setMenu(menu)
         row = QHBoxLayout(self.header)
         row.setContentsMargins(margins(12, 0, 8, 0))
@@ -405,6 +423,11 @@ class ItemViewer(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(16 - RING, 12, 16 - RING, 12)
         column.addWidget(self.metadata)
+        self.seen_by = SeenBy()
+        below = QVBoxLayout()
+        below.setContentsMargins(RING, 12, RING, 0)
+        below.addWidget(self.seen_by)
+        column.addLayout(below)
         column.addStretch(1)
         self.metadata_view = QScrollArea()
         self.metadata_view.setObjectName("metadataView")
@@ -460,6 +483,7 @@ class ItemViewer(QWidget):
     def set_engine(self, engine: MemoryEngine | None) -> None:
         """Show nothing, and read from another engine from now on."""
         self._engine = engine
+        self._seen = None
         self.show_hit(None)
 
     def _enable_actions(self) -> None:
@@ -478,9 +502,23 @@ class ItemViewer(QWidget):
         """Show an item, from what its hit knows until the engine has brought the rest; None for no item."""
         if hit is not None and hit == self._asked and self._loaded is not None and not self._loaded.is_gone:
             return  # chosen again: what is being read stays where it is
+        if hit is not None and self._cited is not None and self._asked is not None and hit.id == self._asked.id:
+            self.show_listed(True)  # its row was found meanwhile
+            return
+        self._asked = hit
+        self._is_listed = True
+        self._origin = self._turns = self._cited = None
+        self._show(hit)
+
+    def show_passage(self, hit: Hit, cited: Cited) -> None:
+        """Show an item to read, at a passage of it, which is marked in place of the words of the search."""
         self._asked = hit
         self._is_listed = True
         self._origin = self._turns = None
+        self._cited = cited
+        self.segments.set_choice(READ)
+        if self.is_finding:
+            self.close_find()
         self._show(hit)
 
     def _show(self, hit: Hit | None) -> None:
@@ -493,7 +531,7 @@ class ItemViewer(QWidget):
         if self._takes_focus:  # what has it may be hidden now, and Qt would pass it on to anything
             self.segments.button(self.segments.choice).setFocus(Qt.FocusReason.OtherFocusReason)
         self._hit = hit
-        self._loaded = None
+        self._loaded = self._passage = None
         self._is_arriving = self._finds_from_here = True
         self._forget_pages()
         self._show_place()
@@ -517,7 +555,7 @@ class ItemViewer(QWidget):
 
     def cancel_reading(self) -> None:
         """Stop what the pages wait for. What was read stays, and the rest can be asked for again."""
-        for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint"):
+        for lane in ("item", "thread", "parse", "first", "raw", "why", "fingerprint", "seen"):
             self.jobs.stop(lane)
         if self._hit is None:
             return
@@ -540,6 +578,12 @@ class ItemViewer(QWidget):
         if self.segments.choice == WHY:
             self._show_page()
 
+    def set_scope(self, scope: Reach | None) -> None:
+        """What the agent reads whose view is shown; None for a view of nobody's. Other items say that they are out."""
+        if scope != self._scope:
+            self._scope = scope
+            self._show_place()
+
     def show_listed(self, is_listed: bool) -> None:
         """Say whether the item that was shown last is one of the list; until told otherwise it is."""
         self._is_listed = is_listed
@@ -550,12 +594,14 @@ class ItemViewer(QWidget):
         self.back_button.setVisible(self._origin is not None)
         is_part = self._origin is not None and self._origin.kind is ItemKind.CONVERSATION
         self.back_button.setText(tr("Back to the part") if is_part else tr("Back to the learning"))
-        self.listed_label.setVisible(self._origin is None and not self._is_listed)
+        is_out = self._scope is not None and self._hit is not None and not self._scope.admits(self._hit.meta.namespace)
+        self.listed_label.setText(tr("Out of the agent's reach") if is_out else tr("Not in this list"))
+        self.listed_label.setVisible(is_out or (self._origin is None and not self._is_listed))
         words, can_open = self._piece_words()
         self.piece_label.setText(words)
         self.piece_label.setToolTip(tip(words))
         self.whole_button.setVisible(can_open)
-        self.place_row.setVisible(self._origin is not None or not self._is_listed or bool(words))
+        self.place_row.setVisible(self._origin is not None or is_out or not self._is_listed or bool(words))
 
     def _piece_words(self) -> tuple[str, bool]:
         """Of what the item is a piece, and whether the whole can be asked for."""
@@ -623,6 +669,8 @@ class ItemViewer(QWidget):
         self._piece = None
         if loaded.item is not None and loaded.hit is not None and asked is not None and asked.id == loaded.hit.id:
             self._piece = piece_start(asked, loaded.hit) if piece_words(asked, loaded.hit) else None
+        if self._cited is not None and self._hit is not None and self._origin is None:
+            self._passage = sought(self._cited, self._hit, loaded.item)
         self._show_place()
         if loaded.is_gone:
             self.banner.show_note(tr("This item is no longer stored."), icon="warning")
@@ -812,7 +860,8 @@ class ItemViewer(QWidget):
 
     def _read_learning(self, hit: Hit, item: Learning | None) -> None:
         # What the bar looks for is counted in the texts, so that while it is open the statement is one of them.
-        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding
+        with_statement = self.title.is_cut or self.title.text != hit.text or self.is_finding or bool(self._passage)
+        self._ask_seen(hit)
         steps, total = self.card.start(hit, item, self._zone, with_statement=with_statement)
         self._begin(READ, self.card, Writing(steps, total, _size_words), FIRST_CARD_CHARS)
 
@@ -838,16 +887,16 @@ class ItemViewer(QWidget):
                 nonlocal part
                 if (source := part) is None:
                     return None
-                found = await _parse(source)  # where this is cut off, the next one begins with the same part
+                found = await parsed(source)  # where this is cut off, the next one begins with the same part
                 part = next(parts, None)
                 if found is None:
                     return write_plain(end_of(self.read_view.document()), source, "mono", "text", ink)
-                return _measured(write_blocks(end_of(self.read_view.document()), found, ink), len(source))
+                return measured(write_blocks(end_of(self.read_view.document()), found, ink), len(source))
 
-            steps = _measured(write_blocks(cursor, found, ink), len(first))
+            steps = measured(write_blocks(cursor, found, ink), len(first))
             self._begin(READ, self.read_view, Writing(steps, len(source), _size_words, more), len(first))
 
-        self.jobs.start("parse", _parse(first), on_parsed)
+        self.jobs.start("parse", parsed(first), on_parsed)
 
     def _read_plainly(self, item: Document, note: str = "") -> None:
         body = _body(item)
@@ -878,8 +927,46 @@ class ItemViewer(QWidget):
     def _show_metadata(self, hit: Hit) -> None:
         self.metadata.show_pairs(all_pairs(hit, self.item, self._zone))
         self.metadata_view.verticalScrollBar().setValue(0)
+        self._ask_seen(hit)
         self._use(METADATA, self.metadata_view)
         self._ask_fingerprint()
+
+    def _ask_seen(self, hit: Hit) -> None:
+        """Which nodes read the item: it depends on its own node alone."""
+        at = hit.meta.namespace
+
+        def show(seen: Seen | None) -> None:
+            self._seen = (at, seen) if seen is not None else None
+            for seen_by in (self.card.seen_by, self.seen_by):
+                seen_by.show_seen(seen)
+            self._reveal_seen()
+
+        if self._seen is None or self._seen[0] != at:
+            show(None)
+            self.jobs.start("seen", asyncio.to_thread(seen_at, at, self.known_nodes()), show)
+
+    def on_nodes_changed(self) -> None:
+        """Other nodes are known than before, so others may see the item."""
+        self._seen = None
+        if self._hit is not None and not {self.card, self.metadata_view}.isdisjoint(self._pages.values()):
+            self._ask_seen(self._hit)
+
+    def show_who(self) -> None:
+        """The nodes that can see the item, with the keyboard among them."""
+        if self._hit is None:
+            return
+        self._choose_page(METADATA)
+        self._reveals_seen = True
+        self._reveal_seen()
+        self.seen_by.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _reveal_seen(self) -> None:
+        """Scroll to the nodes that can see the item, once they are known, where they were asked for."""
+        page = self.metadata_view.widget()
+        if self._reveals_seen and self._seen is not None and page is not None and (layout := page.layout()) is not None:
+            self._reveals_seen = False
+            layout.activate()
+            self.metadata_view.ensureWidgetVisible(self.seen_by)
 
     def _ask_fingerprint(self) -> None:
         """Whether the id is the one that the content gives: its line comes when that is known."""
@@ -929,9 +1016,23 @@ class ItemViewer(QWidget):
 
     def _mark_found(self) -> list[tuple[Reader | PlainReader, int]]:
         """Mark the words of the search in what is written of the text; in each of its parts the place of the first."""
-        found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
+        if self._passage is not None:
+            found = self._mark_passage(self._passage)
+        else:
+            found = [(part, at) for part in self._texts(READ) if (at := mark_found(part, self._found)) is not None]
         if self.is_finding:
             self._find()  # its marks take the place of the search's
+        return found
+
+    def _mark_passage(self, passage: Sought) -> list[tuple[Reader | PlainReader, int]]:
+        """Mark the passage that was cited, and nothing else; the text in which it is, and its place there."""
+        found: list[tuple[Reader | PlainReader, int]] = []
+        for part in self._texts(READ):
+            text = part.document().toRawText()
+            spans = Spans.of(text, [] if found else spans_in(text, passage, is_whole=not self._can_load_rest))
+            mark_spans(part, spans)
+            if spans:
+                found.append((part, spans.starts[0]))
         return found
 
     def _texts(self, choice: str) -> list[Reader | PlainReader]:
@@ -953,12 +1054,13 @@ class ItemViewer(QWidget):
             if page is self.read_view and 0 <= at < len(self._places.starts):
                 self.read_view.go_to(self._places.starts[at])
                 self._is_arriving = False
-        elif self._piece is not None and (start := self._piece_at(page)) is not None:
+        elif self._passage is not None and not found:
+            self._load_rest_for_place()
+        elif self._passage is None and self._piece is not None and (start := self._piece_at(page)) is not None:
             start[0].go_to(start[1])
             self._is_arriving = False
-        elif self._piece is not None and READ in self._writings and self._writings[READ].is_partial:
-            if not self._is_loading_rest:
-                self._load_rest()
+        elif self._passage is None and self._piece is not None and self._can_load_rest:
+            self._load_rest_for_place()
         elif found:
             part, at = found[0]
             if isinstance(part, GrowingReader):
@@ -966,6 +1068,20 @@ class ItemViewer(QWidget):
             else:
                 part.reveal(at)
             self._is_arriving = False
+
+    @property
+    def _can_load_rest(self) -> bool:
+        return READ in self._writings and self._writings[READ].is_partial
+
+    def _load_rest_for_place(self) -> None:
+        """Load on, as the place for which the item was opened is not there yet; say so where it is not there at all."""
+        if self._can_load_rest:
+            if not self._is_loading_rest:
+                self._load_rest()
+        elif self._passage is not None and not self.jobs.is_running("first"):
+            self._is_arriving = False
+            said = tr("The cited words are not found in this text. It may have been changed since.")
+            self.banner.show_note(said, icon="warning")
 
     # Finding
 
@@ -1174,7 +1290,7 @@ class ItemViewer(QWidget):
     def _redraw(self) -> None:
         """Write everything again: formats hold the colours of the time they were made."""
         if self._hit is not None and self._pages:
-            self._is_arriving = self._turns is not None
+            self._is_arriving = self._turns is not None or self._passage is not None
             self._forget_pages()
             self._show_head()
             self._show_page()
@@ -1240,26 +1356,6 @@ def _raw(stored: StoreItem | Hit) -> tuple[str, bool]:
     """The text of the Raw page, and whether any of its lines is too long."""
     text = pretty(_json(stored))
     return text, has_long_line(text)
-
-
-async def _parse(source: str) -> list[Block] | None:
-    """A markdown text, parsed beside the window; None where it cannot be followed, or not in good time."""
-    try:
-        # Not `wait_for`: cancelled as its thread ends, it goes on as if it were not (Python 3.11).
-        async with asyncio.timeout(PARSE_LIMIT_S):
-            return await asyncio.to_thread(blocks, source)
-    except (TimeoutError, RecursionError, ValueError):
-        return None
-
-
-def _measured(steps: Steps, chars: int) -> Steps:
-    """`steps`, counted as `chars` in all: what the signs of markdown took is not seen in what was written."""
-    left = chars
-    for done in steps:
-        counted = min(done, left)
-        left -= counted
-        yield counted
-    yield left
 
 
 def _body(item: Document) -> str:

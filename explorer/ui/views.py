@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from explorer.contract import FetchMode, MetaFilter
+from explorer.contract import FetchMode, MetaFilter, Namespace, Reach
 from explorer.contract.model import Model, Text
 from explorer.ui.trail import View
 
@@ -27,13 +27,21 @@ class SavedView(Model):
     filter: MetaFilter = MetaFilter()
     query: Text = ""
     mode: FetchMode | None = None
+    agent: Namespace | None = None
+    """The node whose agent's eyes it was seen with."""
     layout: Text = ""
     facets: Text = ""
     items: Text = ""
 
     @property
+    def is_sound(self) -> bool:
+        """Whether it shows no more than the agent reads whose view it is."""
+        return self.agent is None or self.filter.reach is None or self.filter.reach.within(Reach.of(self.agent))
+
+    @property
     def view(self) -> View:
-        return View(self.filter, self.query, self.mode)
+        """Raises InvalidRequest where the filter names more than the agent reads."""
+        return View(self.filter, self.query, self.mode, self.agent)
 
 
 class SavedViews(QObject):
@@ -148,7 +156,7 @@ class SavedViews(QObject):
             except (ValidationError, TypeError):
                 self._others.append(entry)
                 continue
-            if not view.name.strip() or self.get(view.name) is not None:
+            if not view.name.strip() or self.get(view.name) is not None or not view.is_sound:
                 self._others.append(entry)
             else:
                 self._views.append(view)

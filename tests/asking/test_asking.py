@@ -13,6 +13,9 @@ from explorer.contract import (
     NOTHING_ANSWERS,
     Conversation,
     FetchMode,
+    FetchPage,
+    FetchRequest,
+    Hit,
     InvalidRequest,
     MetaFilter,
     Passage,
@@ -153,6 +156,28 @@ def test_place_of_a_snippet(snippet: str, text: str, place: tuple[int, int] | No
     assert (found and (found.start, found.stop)) == place
 
 
+async def test_engine_that_gives_more_than_it_was_asked_for_floods_nothing() -> None:
+    class Flooding(Foreign):
+        async def fetch(self, req: FetchRequest) -> FetchPage:
+            return FetchPage(hits=[Hit.of_item(item.fingerprint(), item) for item in items])
+
+    items = [learning(f"kiln {number}") for number in range(300)]
+    engine = Flooding()
+    await engine.told("Kiln [1].\n" + "".join(f"“said {number}”\n" for number in range(1_000)))
+    engine.cites = [((await engine.store(item)).id, item.text) for item in items]
+    answered = await ask(engine, "kiln", limit=5)
+    assert len(answered.citations) == 100
+    assert len(answered.read_not_cited) <= 5
+
+
+async def test_half_a_character_in_a_question_is_mended(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(KILN), note("x")])
+        answered = await ask(engine, "When does the kiln\ud83d fire?")
+        assert answered.question == "When does the kiln\ufffd fire?"
+        assert answered.citations
+
+
 async def test_reference_engine_answers_too() -> None:
     engine = await filled([learning("The kiln fires at noon."), learning("The kiln is closed on Mondays.")])
     answered = await ask(engine, "When does the kiln fire?")
@@ -207,6 +232,14 @@ async def test_writer_may_say_that_nothing_answers(folder: Path) -> None:
             answered = await ask(engine, "kiln", writer=Told(text))
             assert (answered.says_nothing, answered.by, answered.sentences) == (True, By.ENDPOINT, ())
             assert answered.citations
+
+
+async def test_what_a_writer_has_from_the_passages_is_kept_whatever_it_says_before(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(KILN), note("x"), note("y")])
+        answered = await ask(engine, "kiln", writer=Told(f"{NOTHING_ANSWERS} The kiln fires at 1,240 degrees [1]."))
+        assert not answered.says_nothing
+        assert told(answered) == [(NOTHING_ANSWERS, (), Mark.UNCITED), ("The kiln fires at 1,240 degrees.", (1,), None)]
 
 
 async def test_engine_answers_where_the_writer_fails(folder: Path) -> None:

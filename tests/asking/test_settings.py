@@ -84,6 +84,12 @@ def test_key_may_come_from_the_environment(store: WriterStore, monkeypatch: pyte
     assert KEY not in store.path.read_text()
 
 
+def test_a_model_is_missing_only_where_it_is_to_answer(store: WriterStore) -> None:
+    store.save(WITH_KEY.model_copy(update={"is_on": False, "model": ""}))
+    assert store.load().endpoint == HERE
+    assert store.writer() is None
+
+
 def test_settings_that_cannot_answer_are_refused(store: WriterStore) -> None:
     remote = WITH_KEY.model_copy(update={"endpoint": "http://example.com/v1"})
     for settings, says in (

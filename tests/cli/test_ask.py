@@ -12,6 +12,7 @@ import pytest
 
 from explorer.asking import WriterSettings, WriterStore
 from explorer.contract import Document, DocumentBody, MemoryMeta, Namespace, SourceKind, SourceRef, Timestamp, dump_item
+from explorer.engines import ConnectionStore, EngineSettings, SavedConnection
 from tests.asking.chat import said
 
 from .made import Ran
@@ -103,6 +104,18 @@ def test_nothing_stored_is_the_status_1(run: Run, kiln_db: Path) -> None:
     ran = run("ask", QUESTION, "--workspace", "other")
     assert (ran.status, ran.out) == (1, "Nothing stored answers this question.\n")
     assert run("ask", QUESTION, "--node", "team:acme", "--limit", "1").status == 0
+
+
+def test_what_the_engine_says_of_its_answer_is_told(run: Run, kiln_db: Path) -> None:
+    settings = EngineSettings(path=str(kiln_db), embedding_endpoint="http://127.0.0.1:9/v1", embedding_model="m")
+    ConnectionStore().add(SavedConnection(name="far", engine="sqlite", settings=settings))
+    ran = run("ask", "--connection", "far", QUESTION)
+    assert ran.status == 0
+    assert ran.out.startswith(f"“{KILN}”")
+    assert ran.err.startswith("Searched by words alone: ")
+    told = run("ask", "--connection", "far", "--json", QUESTION)
+    assert json.loads(told.out)["note"].startswith("Searched by words alone: ")
+    assert told.err == ""
 
 
 def test_wrong_usage(run: Run, kiln_db: Path) -> None:

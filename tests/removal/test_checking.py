@@ -79,6 +79,13 @@ async def test_another_item_that_quotes_it_is_told(journal: Journal) -> None:
     assert (check.found, check.quoted, [hit.id for hit in check.still]) == (0, 1, [quoting])
 
 
+async def test_a_pleasantry_in_common_is_no_quote(journal: Journal) -> None:
+    engine, _ = await one()
+    await engine.store(learning(f"Ann read this out: {SECRET[:50]}, and so on", "user:ann"))
+    check = check_of(await forgotten(engine, TEAM, journal), Asked.RECALL)
+    assert (check.questions, check.found, check.quoted, check.is_clean) == (1, 0, 0, True)
+
+
 async def test_an_engine_that_repeats_the_question_quotes_nothing(journal: Journal) -> None:
     class Repeating(FakeEngine):
         async def recall(self, req: RecallRequest) -> RecallAnswer:
@@ -278,8 +285,8 @@ async def test_items_named_are_asked_for_by_what_their_own_metadata_says(journal
         ("", "", False),
     ],
 )
-def test_forty_characters_in_a_row_are_no_chance(text: str, other: str, is_shared: bool) -> None:
-    assert shares(text, other) is is_shared
+def test_so_many_characters_in_a_row(text: str, other: str, is_shared: bool) -> None:
+    assert shares(text, other, 40) is is_shared
 
 
 @pytest.mark.parametrize("after", [1, 2, 4])

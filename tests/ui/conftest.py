@@ -43,6 +43,15 @@ def _no_receipts_of_the_user(tmp_path: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _no_context_by_itself(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The preview of context.md asks nothing by itself, except where a test is about it: others count what is asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.path.name.startswith("test_context_"):
+            patch.setattr("explorer.ui.context_preview.ASKS_AFTER_MS", 3_600_000)
+        yield
+
+
 @pytest.fixture
 def listener() -> Iterator[Callable[[], bool]]:
     """A listening socket; the fixture tells whether anybody has connected, and its port is `.port`."""

@@ -21,11 +21,13 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.__main__ import main
+from explorer.asking import WriterStore
 from explorer.engines import ConnectionStore, EngineSettings, KeyStore, SavedConnection, list_engines
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.dialogs.views import NameDialog, ViewsDialog
+from explorer.ui.dialogs.writer import WriterDialog
 from explorer.ui.main_window import MainWindow
 from explorer.ui.shortcuts import areas
 from explorer.ui.trees import Aside
@@ -51,6 +53,7 @@ def dialogs_of(window: MainWindow, folder: Path) -> list[QDialog]:
         ShortcutSheet(areas(window), window),
         NameDialog(window.views, "a", window),
         ViewsDialog(window.views, window),
+        WriterDialog(WriterStore(folder / "answers.json"), window),
         LinkDialog(QUrl("https://example.org/a/page?of=words"), window),
         window.jobs_view,
         box,
@@ -98,7 +101,7 @@ async def cut_in_all(window: MainWindow, folder: Path) -> list[str]:
             await asyncio.sleep(0)
         found += [f"{type(dialog).__name__}: {each}" for each in cut_words(dialog)]
         dialog.close()
-        if isinstance(dialog, ConnectDialog):
+        if isinstance(dialog, ConnectDialog | WriterDialog):
             await dialog.jobs.aclose()
     return found
 

@@ -12,12 +12,18 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMenu, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from explorer.ui.main_window import MainWindow
+from explorer.ui.seals import sealed
 from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.ui.test_main_window import opened
 
 LEFT, RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
-NAMES = {"namespacesDock": "Close the namespaces", "facetsDock": "Close the facets", "viewerDock": "Close the item"}
+NAMES = {
+    "namespacesDock": "Close the namespaces",
+    "facetsDock": "Close the facets",
+    "viewerDock": "Close the item",
+    "contextDock": "Close context.md",
+}
 
 
 def dock(window: MainWindow, name: str) -> QDockWidget:
@@ -181,9 +187,9 @@ async def test_everything_is_put_back(qtbot: QtBot, tmp_path: Path, until: Until
         close_button(window, "namespacesDock").click()
         entry(panels_menu(window), "Put everything back").trigger()
         await until(lambda: {name: dock(window, name).geometry() for name in NAMES} == places)
-        assert all(
-            dock(window, name).isVisible() and not window.tabifiedDockWidgets(dock(window, name)) for name in NAMES
-        )
+        assert all(dock(window, name).isVisible() for name in NAMES)
+        tabbed = {name for name in NAMES if window.tabifiedDockWidgets(dock(window, name))}
+        assert tabbed == {"contextDock"}, "with what lies below the item"
 
 
 async def test_what_was_arranged_by_keys_comes_back(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
@@ -198,6 +204,21 @@ async def test_what_was_arranged_by_keys_comes_back(qtbot: QtBot, tmp_path: Path
         assert not dock(window, "namespacesDock").isVisible()
 
 
+async def test_a_layout_of_before_there_were_these_panels_is_left_alone(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    async with opened(qtbot, tmp_path, until, settings=settings) as window:
+        close_button(window, "facetsDock").click()
+        settings.setValue("state", sealed(window.saveState(1)))  # as of the version with neither context.md nor Ask
+        settings.setValue("geometry", sealed(window.saveGeometry()))
+        kept = {key: settings.value(key) for key in ("geometry", "state")}
+    async with opened(qtbot, tmp_path, until, settings=settings) as window:
+        window.restore_layout(kept)
+        assert dock(window, "facetsDock").isVisible()
+        assert dock(window, "askDock") in window.tabifiedDockWidgets(dock(window, "contextDock"))
+
+
 @pytest.fixture
 def large_text(themed: Theme) -> Iterator[None]:
     themed.set_zoom(275)
@@ -209,7 +230,7 @@ async def test_everything_is_put_back_where_the_window_has_to_grow_for_it(
     qtbot: QtBot, tmp_path: Path, until: Until, large_text: None
 ) -> None:
     async with opened(qtbot, tmp_path, until) as window:
-        for name in NAMES:
+        for name in (*NAMES, "askDock", "compareDock"):
             close_button(window, name).click()
 
         def is_narrow() -> bool:

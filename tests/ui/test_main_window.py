@@ -338,7 +338,7 @@ async def test_closing_waits_for_the_program(qtbot: QtBot, tmp_path: Path, until
 async def test_the_promised_names_are_there(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     promised = """connectionBox healthBadge backButton forwardButton searchEdit modeBox readOnlyButton refreshButton
         chipBar clearFilterButton namespaceTree reachBox facetTree timelineView itemView itemCountLabel itemViewer
-        errorBanner chip:tags_any jobsView journalDock"""
+        errorBanner askEdit chip:tags_any jobsView journalDock"""
     async with opened(qtbot, tmp_path, until) as window:
         window.go_to_filter(MetaFilter(tags_any=["refunds"]))
         await until(lambda: window.is_idle)

@@ -135,6 +135,35 @@ async def test_a_sandbox_below_stays_and_is_planned_separately(qtbot: QtBot, tmp
         assert it.title == "Erase team:acme/service:nightly and everything below it"
 
 
+async def test_a_node_goes_whole_though_the_list_shows_a_part_of_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with opened(qtbot, tmp_path, until, FakeEngine(), ITEMS) as it:
+        hides = "The filter of the list does not narrow this: what it hides goes as well."
+        dialog = await it.planned(Target.below(ACME))
+        assert hides not in dialog.plan_column.sentences, "there is no filter"
+        await it.close()
+        it.window.go_to_filter(MetaFilter(tags_any=["none has it"]))
+        await until(lambda: it.window.is_idle)
+        dialog = await it.planned(Target.below(ACME))
+        assert dialog.count_label.text() == "3 items"
+        assert hides in dialog.plan_column.sentences
+        await it.close()
+        dialog = await it.planned(Target.of_filter(it.window.trail.current.filter))
+        assert hides not in dialog.plan_column.sentences, "that filter is what goes"
+
+
+async def test_a_quote_elsewhere_is_told_and_no_failed_job(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    secret = "the harbour bell at Wrenholt was cast in 1804 from two church bells that had cracked"
+    items = [learning(secret, "team:acme"), learning(f"Ann said: {secret}", "root")]
+    async with opened(qtbot, tmp_path, until, FakeEngine(), items) as it:
+        await it.planned(Target.at(ACME))
+        dialog = await it.done()
+        assert dialog.outcome is not None
+        assert not dialog.outcome.is_clean
+        assert dialog.outcome.is_gone
+        assert "still answered from elsewhere" in it.window.error_banner.sentence
+        assert it.window.job_list.jobs[0].state is State.DONE
+
+
 @pytest.mark.limit_s(30)
 async def test_the_whole_tree_needs_its_switch_before_its_name(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with opened(qtbot, tmp_path, until, sqlite(tmp_path), ITEMS) as it:

@@ -16,6 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from explorer import i18n
 from explorer.ui import chips, facets, item_head, item_view, palette, segments, timeline, toolbar, trees, viewer
+from explorer.ui.ask_parts import source
+from explorer.ui.context_parts import budget, entries, node_button, section_bar
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
 from explorer.ui.viewer_parts import find_bar, pairs, readers
@@ -35,6 +37,11 @@ HANDLERS: list[tuple[ModuleType, str]] = [
     (readers, "Item"),
     (pairs, "Item"),
     (segments, "Item"),
+    (budget, "context.md"),
+    (entries, "context.md"),
+    (node_button, "context.md"),
+    (section_bar, "context.md"),
+    (source, "Ask"),
     (palette, "Command palette"),
 ]
 SAME = {"Key_Enter": "Key_Return"}  # on two places of one keyboard
@@ -70,7 +77,8 @@ def test_every_key_that_a_pane_takes_is_in_the_sheet(module: ModuleType, area: s
 def test_every_module_that_takes_keys_is_among_them() -> None:
     known = {module.__file__ for module, _ in HANDLERS}
     folder = Path(inspect.getfile(palette)).parent
-    for file in [*folder.glob("*.py"), *folder.glob("viewer_parts/*.py"), *folder.glob("models/*.py")]:
+    parts = ("*.py", "viewer_parts/*.py", "ask_parts/*.py", "context_parts/*.py", "models/*.py")
+    for file in [file for part in parts for file in folder.glob(part)]:
         if "def keyPressEvent" in file.read_text(encoding="utf-8"):
             assert str(file) in known, f"{file.name} takes keys that the sheet does not know of"
 

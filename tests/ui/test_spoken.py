@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QProgressBar,
     QScrollBar,
+    QTabBar,
     QTextEdit,
     QWidget,
 )
@@ -74,6 +75,8 @@ def _takes_keys(widget: QWidget) -> bool:
 
 
 def _is_qts_own(widget: QWidget) -> bool:
+    if isinstance(widget, QTabBar) and not widget.count():  # of docks that lie on each other while none is seen
+        return True
     above: QWidget | None = widget
     while above is not None:
         holder = above.parentWidget()

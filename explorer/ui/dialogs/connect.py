@@ -11,14 +11,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QCheckBox,
-    QComboBox,
     QDialog,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -30,7 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import ConfigError, EngineDescriptor, ExploreRequest, Facet, MetaFilter, TinyMemoryError
+from explorer.contract import ConfigError, EngineDescriptor, ExploreRequest, Facet, MetaFilter
 from explorer.contract.model import reason
 from explorer.engines import (
     ConnectionStore,
@@ -43,9 +41,10 @@ from explorer.engines import (
     build_engine,
     find_credential,
 )
-from explorer.i18n import mark, tr
+from explorer.i18n import tr
 from explorer.ui import icons
 from explorer.ui.clock import local_zone
+from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, rows_of
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.engine_words import engine_description, engine_label, engine_name
 from explorer.ui.files import choose_memory
@@ -55,11 +54,7 @@ from explorer.ui.margins import margins
 from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
-_PLACES = {
-    KeyPlace.KEYRING: mark("In the system's keyring"),
-    KeyPlace.ENVIRONMENT: mark("In an environment variable"),
-    KeyPlace.ASK: mark("Nowhere: ask at each connect"),
-}
+_PLACES = (KeyPlace.KEYRING, KeyPlace.ENVIRONMENT, KeyPlace.ASK)
 
 
 def engine_icon(engine: EngineDescriptor | None) -> str:
@@ -157,38 +152,6 @@ class _ConnectionRow(QAbstractButton):
         painter.end()
 
 
-class _Result(QFrame):
-    """What a test found, as a sentence with its sign."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("surface", "sunken")
-        self._sign = QLabel()
-        self._label = QLabel()
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
-        self._label.setWordWrap(True)
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._label.setObjectName("testResult")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 12, 8)
-        row.setSpacing(8)
-        row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._label, 1)
-        self.hide()
-
-    @property
-    def words(self) -> str:
-        return self._label.text()
-
-    def show_words(self, words: str, is_good: bool | None) -> None:
-        """None: neither good nor bad, only to be known."""
-        signs = {True: ("check-ring", "accent"), False: ("warning", "caution"), None: ("info", "text2")}
-        name, token = signs[is_good]
-        self._sign.setPixmap(icons.pixmap(name, token, 16, self.devicePixelRatioF()))
-        self._label.setText(words)
-        self.show()
-
-
 class ConnectDialog(QDialog):
     """Chooses, makes, tests and removes saved connections. Accepted: `chosen_name` is to be opened."""
 
@@ -276,33 +239,25 @@ class ConnectDialog(QDialog):
             card = EngineCard(engine)
             self._cards.addButton(card)
             cards.addWidget(card)
-        self.name_edit = _field("nameEdit", tr("Name"))
-        self.path_edit = _field("pathEdit", tr("File"))
+        self.name_edit = field("nameEdit", tr("Name"))
+        self.path_edit = field("pathEdit", tr("File"))
         self.path_edit.setProperty("kind", "mono")
         self.choose_button = QPushButton(tr("Choose…"))
         self.read_only_check = QCheckBox(tr("Open read-only"))
         self.read_only_check.setObjectName("readOnlyCheck")
-        self.endpoint_edit = _field("endpointEdit", tr("Address"))
+        self.endpoint_edit = field("endpointEdit", tr("Address"))
         self.endpoint_edit.setProperty("kind", "mono")
-        self.key_edit = _field("keyEdit", tr("Key"))
+        self.key_edit = field("keyEdit", tr("Key"))
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
-        self.place_box = QComboBox()
-        self.place_box.setObjectName("keyPlaceBox")
-        self.place_box.setAccessibleName(tr("Where the key is kept"))
-        for place, words in _PLACES.items():
-            self.place_box.addItem(tr(words), place.value)
-        self.variable_edit = _field("variableEdit", tr("Environment variable"))
+        self.place_box = KeyPlaceBox("keyPlaceBox", _PLACES)
+        self.variable_edit = field("variableEdit", tr("Environment variable"))
         self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="CORTEX_KEY"))
         self._modes = plain_label("body")
-        self._result = _Result()
+        self._result = ResultLine()
 
         path_row = _row(self.path_edit, self.choose_button)
         access_row = _row(self.read_only_check, _tone(tr("Nothing in it can change until you unlock it.")))
         modes_row = _row(self._modes, _tone(tr("as this engine declares")))
-        self._fields = QFormLayout()
-        self._fields.setHorizontalSpacing(16)
-        self._fields.setVerticalSpacing(8)
-        self._fields.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         self._path_rows = [(tr("File"), path_row)]
         self._endpoint_rows = [(tr("Address"), self.endpoint_edit)]
         self._key_rows: list[tuple[str, QWidget]] = [
@@ -319,12 +274,7 @@ class ConnectDialog(QDialog):
             (tr("Access"), access_row),
             (tr("Search"), modes_row),
         ]
-        for words, widget in rows:
-            label = QLabel(words)
-            label.setProperty("tone", "text2")
-            label.setMinimumWidth(96)
-            label.setMinimumHeight(theme().row_height("field"))
-            self._fields.addRow(label, widget)
+        self._fields = rows_of(rows)
         column = QVBoxLayout(self._form)
         column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(4)
@@ -406,7 +356,7 @@ class ConnectDialog(QDialog):
         self.endpoint_edit.setText(settings.endpoint or "")
         self.key_edit.clear()  # a kept key never comes back on screen
         place = saved.key_from if saved is not None and saved.key_from is not KeyPlace.NONE else self._new_place
-        self.place_box.setCurrentIndex(self.place_box.findData(place.value))
+        self.place_box.show_place(place)
         self.variable_edit.setText((saved.key_variable or "") if saved is not None else "")
         is_kept = saved is not None and saved.key_from is KeyPlace.KEYRING
         self.key_edit.setPlaceholderText(tr("kept; enter a new one to replace it") if is_kept else "")
@@ -422,7 +372,7 @@ class ConnectDialog(QDialog):
 
     def _show_fields(self, *_: object) -> None:
         engine = self._engine()
-        place = KeyPlace(self.place_box.currentData())
+        place = self.place_box.place
         shows_path = engine is not None and engine.needs_path
         shows_endpoint = engine is not None and (engine.needs_endpoint or engine.default_endpoint is not None)
         shows_key = engine is not None and engine.needs_key
@@ -455,7 +405,7 @@ class ConnectDialog(QDialog):
             raise ConfigError(tr("choose an engine"))
         old = self._edited.settings if self._edited is not None else EngineSettings()
         needs_key = engine.needs_key
-        place = KeyPlace(self.place_box.currentData()) if needs_key else KeyPlace.NONE
+        place = self.place_box.place if needs_key else KeyPlace.NONE
         path = self.path_edit.text().strip()
         if engine.needs_path and not path:
             raise ConfigError(tr("choose a file; one that is not there yet is made"))
@@ -618,17 +568,13 @@ class ConnectDialog(QDialog):
         if is_available:
             return
         self._new_place = KeyPlace.ASK
-        row = self.place_box.findData(KeyPlace.KEYRING.value)
-        model = self.place_box.model()
-        assert isinstance(model, QStandardItemModel)
-        model.item(row).setEnabled(False)
-        self.place_box.setItemText(row, tr("In the system's keyring: there is none here"))
-        if self.place_box.currentIndex() == row and (self._edited is None or self._edited.key_from is KeyPlace.NONE):
-            self.place_box.setCurrentIndex(self.place_box.findData(self._new_place.value))
+        self.place_box.refuse_keyring()
+        is_new = self._edited is None or self._edited.key_from is KeyPlace.NONE
+        if is_new and self.place_box.place is KeyPlace.KEYRING:
+            self.place_box.show_place(self._new_place)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        words = error.text if isinstance(error, TinyMemoryError) else tr("something failed inside the program")
-        self._result.show_words(text.sentence(words), False)
+        self._result.show_failure(error)
 
 
 def _size_bytes(path: str) -> int | None:
@@ -657,13 +603,6 @@ def _tone(words: str) -> QLabel:
     label = plain_label("small", "text3")
     label.setText(words)
     return label
-
-
-def _field(name: str, words: str) -> QLineEdit:
-    edit = QLineEdit()
-    edit.setObjectName(name)
-    edit.setAccessibleName(words)
-    return edit
 
 
 def _row(*widgets: QWidget) -> QWidget:

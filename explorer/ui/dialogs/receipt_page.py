@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,9 +12,8 @@ from PySide6.QtGui import QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QDialog, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from explorer import text
-from explorer.engines.os_errors import why
 from explorer.i18n import tr
-from explorer.transfer import FileError
+from explorer.transfer import FileError, write_file
 from explorer.ui import news
 from explorer.ui.banner import Banner
 from explorer.ui.dialogs.foot import put_over_foot
@@ -91,7 +87,7 @@ class ReceiptPage(QDialog):
 def show_printed(banner: Banner, path: Path, show_folder: Callable[[Path], None]) -> None:
     """Say where a printed page is."""
     said = tr("Printed to {file}.", file=text.isolate(text.shown(str(path), 1_000)))
-    banner.show_note(said, tr("Open folder"), partial(show_folder, path), icon="check-ring")
+    banner.show_done(said, tr("Open folder"), partial(show_folder, path))
 
 
 class _Printing(QThread):
@@ -124,18 +120,4 @@ async def print_page(html: str, path: Path) -> None:
     await asyncio.to_thread(printing.wait)  # a long page takes seconds; who waits keeps it alive until it ends
     if not printing.data:
         raise FileError(tr("cannot write {file}: {reason}", file=path, reason=tr("nothing was printed")))
-    await asyncio.to_thread(_put, printing.data, path)
-
-
-def _put(data: bytes, path: Path) -> None:
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:50]}-", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        raise FileError(tr("cannot write {file}: {reason}", file=path, reason=why(error))) from error
+    await asyncio.to_thread(write_file, path, printing.data, overwrite=True)

@@ -203,7 +203,9 @@ class RemoveDialog(PlanDialog):
     def _show_preview(self, removal: Removal, preview: Preview) -> None:
         plan = removal.plan
         self.plan_column.show_sections(
-            words.plan_sections(plan, preview, self._beside, self._remaining(), self._memory.zone, self._plan_apart)
+            words.plan_sections(
+                plan, preview, self._beside, self._remaining(), self._memory.zone, self._memory.shown, self._plan_apart
+            )
         )
         self.numbers.show_preview(plan, preview)
         if not self.one_item.isHidden():

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QListWidget,
     QListWidgetItem,
     QPushButton,
     QVBoxLayout,
@@ -19,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from explorer import text
 from explorer.i18n import tr
+from explorer.ui.dialogs.named_list import NamedList
 from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.theme import theme
 from explorer.ui.views import NAME_MOST, SavedViews
@@ -91,7 +90,7 @@ class ViewsDialog(QDialog):
         self._views = views
         title = QLabel(tr("Saved views"))
         title.setProperty("textRole", "dialogTitle")
-        self.list = _List()
+        self.list = NamedList()
         self.list.setObjectName("viewsList")
         self.list.setAccessibleName(tr("Saved views"))
         self.list.setProperty("surface", "card")
@@ -183,17 +182,3 @@ class ViewsDialog(QDialog):
         if (item := self.list.currentItem()) is not None:
             self.said_label.clear()
             self._views.remove(item.data(Qt.ItemDataRole.UserRole))
-
-
-class _List(QListWidget):
-    remove_wanted = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setViewportMargins(4, 4, 4, 4)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Delete:
-            self.remove_wanted.emit()
-        else:
-            super().keyPressEvent(event)

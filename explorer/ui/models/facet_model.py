@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from explorer.conditions import below_words
-from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, TinyMemoryError, is_blank
+from explorer.contract import ExplorePage, Facet, InvalidRequest, MetaFilter, Reach, TinyMemoryError, is_blank
 from explorer.i18n import tr, tr_n
 from explorer.text import counted, either, in_quotes, isolate, listed, number, shown, tip, word
 from explorer.ui.models.facet_rows import (
@@ -24,6 +24,7 @@ from explorer.ui.models.facet_rows import (
     Row,
     RowType,
     Section,
+    apart_from,
     chosen_values,
     has_condition,
     value_label,
@@ -49,6 +50,7 @@ class FacetModel(QAbstractItemModel):
         super().__init__(parent)
         self._sections = {facet: Section(facet) for facet in WORDS}
         self._filter = MetaFilter()
+        self._scope: Reach | None = None
         self._by_id = list(WORDS)  # the rows below a head know it by its place here, wherever it stands
         self._ids = {facet: at + 1 for at, facet in enumerate(self._by_id)}
         self._arrangement = list(WORDS)
@@ -214,12 +216,15 @@ class FacetModel(QAbstractItemModel):
             self._arrange(facet, held=False)
             self._head_changed(facet)
 
-    def show_filter(self, filter: MetaFilter, held: Collection[Facet] = ()) -> None:
-        """Mark what `filter` asks for, at once; the counts follow. See `show_pages` for `held`."""
-        self._filter = filter
+    def show_filter(self, filter: MetaFilter, held: Collection[Facet] = (), scope: Reach | None = None) -> None:
+        """Mark what `filter` asks for, at once; the counts follow. See `show_pages` for `held`.
+
+        `scope` is a reach that no condition set, and that every count stays in.
+        """
+        self._filter, self._scope = filter, scope
         for facet, section in self._sections.items():
-            section.is_of_other = section.page is not None and section.filter != facet.without(filter)
-            chosen, condition = chosen_values(facet, filter), has_condition(facet, filter)
+            section.is_of_other = section.page is not None and section.filter != apart_from(facet, filter, scope)
+            chosen, condition = chosen_values(facet, filter), has_condition(facet, filter, scope)
             if (chosen, condition) == (section.chosen, section.has_condition):
                 continue
             section.chosen, section.has_condition = chosen, condition
@@ -240,7 +245,7 @@ class FacetModel(QAbstractItemModel):
             section = self._sections[facet]
             section.take(page, (counted or {}).get(facet, {}))
             section.error = None
-            section.filter = facet.without(self._filter)
+            section.filter = apart_from(facet, self._filter, self._scope)
             section.is_counting = section.is_old = section.is_of_other = False
             self._arrange(facet, facet in held)
             self._head_changed(facet)

@@ -114,9 +114,15 @@ def chosen_values(facet: Facet, filter: MetaFilter) -> list[str]:
     return [str(value) for value in held] if facet.takes_several else [held]
 
 
-def has_condition(facet: Facet, filter: MetaFilter) -> bool:
+def apart_from(facet: Facet, filter: MetaFilter, scope: Reach | None = None) -> MetaFilter:
+    """`filter` without the condition of `facet`, but never out of `scope`, which no condition took."""
+    rest = facet.without(filter)
+    return rest.model_copy(update={"reach": scope}) if facet is Facet.NAMESPACE else rest
+
+
+def has_condition(facet: Facet, filter: MetaFilter, scope: Reach | None = None) -> bool:
     """Whether `filter` holds a condition of `facet`."""
-    return facet.without(filter) != filter
+    return apart_from(facet, filter, scope) != filter
 
 
 def narrowed(facet: Facet, filter: MetaFilter, value: str) -> MetaFilter:

@@ -11,7 +11,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from explorer.contract import ExplorePage, InvalidRequest, Namespace, SegmentKind
+from explorer.contract import ExplorePage, InvalidRequest, Namespace, Reach, SegmentKind
 from explorer.i18n import mark, tr, tr_n
 from explorer.text import at_least, listed, number, tip
 
@@ -95,6 +95,7 @@ class NamespaceModel(QAbstractItemModel):
         self._counted_items = 0
         self._is_stale = False
         self._chosen: Namespace | None = None
+        self._scope: Reach | None = None
 
     # What it holds
 
@@ -171,6 +172,21 @@ class NamespaceModel(QAbstractItemModel):
         for one in (before, namespace):
             if one is not None and self.node(one) is not None:
                 self.dataChanged.emit(self.index_of(one), self.index_of(one, Column.ALL))
+
+    def set_scope(self, scope: Reach | None) -> None:
+        """Nothing is read out of `scope`; None for no such bound."""
+        if scope != self._scope:
+            self._scope = scope
+            self._changed()
+
+    @property
+    def has_scope(self) -> bool:
+        """Whether anything bounds what is read here."""
+        return self._scope is not None
+
+    def is_out_of_scope(self, node: Node) -> bool:
+        """Whether nothing at `node` can be read here, whatever the filter."""
+        return self._scope is not None and not self._scope.admits(node.namespace)
 
     def set_stale(self) -> None:
         """The counts are those of before; newer ones will say themselves that they are not."""
@@ -286,6 +302,8 @@ class NamespaceModel(QAbstractItemModel):
                 )
         if node.is_sandbox:
             lines.append(tr("A sandbox: what is above does not count or read it."))
+        if self.is_out_of_scope(node):
+            lines.append(tr("The agent whose view this is does not read here."))
         return lines
 
     def _counts_in_words(self, node: Node) -> str:
@@ -302,6 +320,7 @@ class NamespaceModel(QAbstractItemModel):
         parts += [tr("sandbox")] if node.is_sandbox else []
         parts += [self._counts_in_words(node)] if self._is_counted else []
         parts += [tr("chosen")] if node.namespace == self._chosen else []
+        parts += [tr("out of reach")] if self.is_out_of_scope(node) else []
         return listed(parts)
 
     # Qt's model

@@ -7,7 +7,7 @@ import re
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -35,6 +35,19 @@ class Spans:
         self.starts = array("q")
         self.ends = array("q")
 
+    @classmethod
+    def of(cls, text: str, places: Iterable[tuple[int, int]]) -> Spans:
+        """Places in the characters of a document's raw text, as Qt counts."""
+        spans = cls()
+        at = units = 0
+        for start, end in places:
+            units += _units(text[at:start])
+            spans.starts.append(units)
+            units += _units(text[start:end])
+            spans.ends.append(units)
+            at = end
+        return spans
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -58,15 +71,7 @@ def pattern_of(words: Sequence[str]) -> re.Pattern[str] | None:
 
 def spans_of(text: str, pattern: re.Pattern[str], most: int | None = None) -> Spans:
     """Where `pattern` is found in a document's raw text; the first `most` of it, where that is given."""
-    spans = Spans()
-    at = units = 0
-    for found in islice(_finds(text, pattern), most):
-        units += _units(text[at : found.start()])
-        spans.starts.append(units)
-        units += _units(found.group())
-        spans.ends.append(units)
-        at = found.end()
-    return spans
+    return Spans.of(text, (found.span() for found in islice(_finds(text, pattern), most)))
 
 
 def _finds(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

@@ -20,6 +20,7 @@ from explorer.ui.viewer_parts.describe import TURN_BASE, short_pairs, turn_words
 from explorer.ui.viewer_parts.ink import Ink, Steps, end_of
 from explorer.ui.viewer_parts.pairs import RING, PairGrid
 from explorer.ui.viewer_parts.readers import MARGIN, GrowingReader
+from explorer.ui.viewer_parts.seen_by import SeenBy
 from explorer.ui.viewer_parts.writing import write_plain
 
 RULE_PX = 3
@@ -64,7 +65,8 @@ class LearningCard(QScrollArea):
         self.thread_row = QWidget()
         self.thread_row.setLayout(row)
         self.evidence_box = _padded(self.evidence_label, self.quote, self.thread_row)
-        self.rules = [_rule(), _rule()]
+        self.rules = [_rule(), _rule(), _rule()]
+        self.seen_by = SeenBy()
         self.pairs = PairGrid()
 
         page = QWidget()
@@ -75,6 +77,8 @@ class LearningCard(QScrollArea):
         column.addWidget(self.rules[0])
         column.addWidget(self.evidence_box)
         column.addWidget(self.rules[1])
+        column.addWidget(_padded(self.seen_by))
+        column.addWidget(self.rules[2])
         column.addWidget(_padded(self.pairs, side=MARGIN - RING))
         column.addStretch(1)
         self._page = page

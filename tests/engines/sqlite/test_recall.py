@@ -25,7 +25,8 @@ from explorer.contract import (
     Unavailable,
 )
 from explorer.engines.sqlite import SqliteEngine
-from explorer.engines.sqlite.recall import Quote, Statement, answering, compose, named_in, speakers_of, spread
+from explorer.engines.sqlite.recall import Quote, Statement, answering, compose, named_in, quote, speakers_of, spread
+from explorer.engines.sqlite.sought import Sought, Wanted
 from explorer.engines.sqlite.tokens import MAX_UNITS, parse_query
 from tests.engines.sqlite.support import fill, note, opened, vectors_made
 from tests.engines.sqlite.test_passages import sentences, talk
@@ -143,12 +144,12 @@ async def test_answer_says_who_said_it_and_when_where_the_quote_does_not(folder:
             assert (await recall(engine, question)).answer == answer
 
 
-async def test_where_no_word_is_shared_the_nearest_passage_is_quoted(folder: Path) -> None:
-    text = f"{sentences(40)}\nThe feline is asleep.\n{sentences(40)}"
-    async with opened(folder / "memory.db", embedder=WordVectors(2_000)) as engine:
-        await fill(engine, [note(text), note("x"), note("y")])
-        for snippet in snippets(await recall(engine, "cat", 1)):
-            assert snippet != text[: len(snippet)]
+def test_where_no_word_is_shared_the_nearest_passage_is_quoted() -> None:
+    item = note("One thing. Another thing. The feline is asleep. A last thing.")
+    sought = Sought([Wanted(unit, 1.0, []) for unit in parse_query("cat").units], " cat")
+    start = item.render_text().index("The feline")
+    assert quote(item, sought, 0.5, nearest=lambda: (start, 60)).best.text == "The feline is asleep."
+    assert [one.text for one in quote(item, sought, 0.5).statements] == ["One thing."]
 
 
 # --- when nothing answers ---

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol, TypeVar
 
@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import MemoryEngine, Namespace
+from explorer.contract import MemoryEngine, MetaFilter, Namespace
 from explorer.i18n import tr
 from explorer.removal.journal import Journal
 from explorer.removal.outcome import Step
@@ -62,7 +62,7 @@ class Memory:
     """The memory that is open, and where receipts are kept.
 
     `path` is its file, which no export may replace; `nodes` are all that are known, root first; `health` is the reason
-    that the engine gives for its health.
+    that the engine gives for its health. `shown` is the filter of the list behind the dialog.
     """
 
     engine: MemoryEngine
@@ -73,6 +73,7 @@ class Memory:
     zone: tzinfo = UTC
     health: str | None = None
     is_read_only: bool = False
+    shown: MetaFilter = field(default_factory=MetaFilter)
 
 
 class Runs(Protocol):
@@ -119,6 +120,7 @@ class PlanDialog(QDialog):
         self._side_px = side_px
         self._design_size = (0, 0)
         self._shown_s = 0.0
+        self._has_ended = False  # whether the last count did, before its end
         self.jobs = Jobs(self)
 
         self._mark = icons.IconLabel("arrow-right", "accent")
@@ -250,6 +252,7 @@ class PlanDialog(QDialog):
         raise NotImplementedError
 
     def _begin_count(self) -> None:
+        self._has_ended = False
         self.count_button.setText(tr("Cancel counting"))
         self.count_button.show()
         self.busy_line.set_busy(True)
@@ -267,6 +270,7 @@ class PlanDialog(QDialog):
 
     def _end_count(self, said: str) -> None:
         """It did not come to its end: what was counted so far is no number to go by."""
+        self._has_ended = True
         self.busy_line.set_busy(False)
         self._say_aside(said)
         self.count_button.setText(tr("Count again"))
@@ -274,10 +278,10 @@ class PlanDialog(QDialog):
         self.numbers.setEnabled(False)
 
     def _on_count_button_clicked(self) -> None:
-        if self.jobs.is_running("count"):
-            self.jobs.stop("count")
-        else:
+        if self._has_ended:  # as the button says, also in the moment before its lane is free
             self._count()
+        else:
+            self.jobs.stop("count")
 
     def _on_numbers_list_wanted(self) -> None:
         if self._target.filter is not None:

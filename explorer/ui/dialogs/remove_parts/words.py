@@ -10,7 +10,7 @@ from datetime import tzinfo
 
 from explorer import text
 from explorer.conditions import conditions
-from explorer.contract import MemoryEngine, Namespace
+from explorer.contract import MemoryEngine, MetaFilter, Namespace
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import tr, tr_n
 from explorer.removal import words as shared
@@ -72,18 +72,22 @@ def plan_sections(
     beside: str,
     remaining: Sequence[str],
     zone: tzinfo,
+    shown: MetaFilter,
     plan_apart: Callable[[Namespace], Callable[[], None]],
 ) -> list[Section]:
-    """What goes, what stays, what may remain; `beside` as the function of that name says it."""
+    """What goes, what stays, what may remain; `beside` as the function of that name says it.
+
+    `shown` is the filter of the list that the person sees behind it.
+    """
     found = [
-        Section(tr("What goes"), list(_goes(plan, preview, zone))),
+        Section(tr("What goes"), list(_goes(plan, preview, zone, shown))),
         Section(tr("What stays"), list(_stays(plan, beside, plan_apart))),
         Section(tr("What may remain"), [Line("warning", said, "caution") for said in remaining]),
     ]
     return [section for section in found if section.lines]
 
 
-def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
+def _goes(plan: Plan, preview: Preview, zone: tzinfo, shown: MetaFilter) -> Iterator[Line]:
     target = plan.target
     if target.filter is not None and not target.is_nodes_and_kinds:
         yield Line("funnel", tr("All that meets these conditions:"))
@@ -93,6 +97,9 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         for one in conditions(admitted, zone):
             yield Line("", f"{one.words} {one.drawn or text.isolate(text.shown(one.value))}", is_stored=True)
     yield Line("minus-ring", _how_much(plan, preview), "danger")
+    if target.is_nodes_and_kinds and not _only_where(shown, plan):
+        said = tr("The filter of the list does not narrow this: what it hides goes as well.")
+        yield Line("warning", said, "caution")
     if target.prefix is not None and preview.is_whole:
         paths = tr_n(
             "It also matches what is below that path: {n} path in all, named at the right.",
@@ -112,6 +119,12 @@ def _goes(plan: Plan, preview: Preview, zone: tzinfo) -> Iterator[Line]:
         yield gone
     if len(target.ids) != 1:
         yield Line("info", shared.the_other(plan.action))
+
+
+def _only_where(shown: MetaFilter, plan: Plan) -> bool:
+    """Whether a filter has no condition that what is planned has not, but for where."""
+    where = shown.model_copy(update={"reach": None})
+    return where in (MetaFilter(), MetaFilter(kinds=plan.target.filter.kinds if plan.target.filter else []))
 
 
 def _how_much(plan: Plan, preview: Preview) -> str:
