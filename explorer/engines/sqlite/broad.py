@@ -102,6 +102,8 @@ class Part:
     """What it asks for; empty where it must be judged by its words."""
     subject: str = ""
     """The words of whom or what the question is about; empty where that is the user, or nobody."""
+    is_recent: bool = False
+    """Whether only what is new is asked for, by the part itself or by what leads the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,6 @@ class Broad:
     """A question that asks for several things, or for what has no words of its own."""
 
     parts: tuple[Part, ...]
-    is_recent: bool
-    """Whether what is new is asked for."""
     is_understood: bool = False
     """Whether every word of it names an aspect."""
 
@@ -122,7 +122,8 @@ def taken_apart(question: str) -> Broad | None:
     is_list = len(pieces) >= _MIN_PARTS
     words = [_content(piece) for piece in pieces]
     known = [None if aspects is None else tuple(aspects) for aspects in map(_aspects, words)]
-    is_recent = any(not _RECENT.isdisjoint(_stems(word)) for piece in pieces for word in spaced(piece).split())
+    recent = [any(not _RECENT.isdisjoint(_stems(word)) for word in spaced(piece).split()) for piece in pieces]
+    recent = [is_recent or recent[0] for is_recent in recent]
     if None in known or not any(known):
         before, *after = _COLON.split(question, maxsplit=1)
         if not is_list or not after or len(_SPLIT.split(before)) > 1:
@@ -130,13 +131,17 @@ def taken_apart(question: str) -> Broad | None:
         head, *behind = known
         subject = "" if head is not None else " ".join(word for word in words[0] if word != "who")
         # The head only leads to what stands behind it, which is what is asked.
-        asked = zip(pieces[1:], behind, strict=True)
         parts = [
-            Part(f"{subject} {piece}".strip(), () if subject else aspects or (), subject) for piece, aspects in asked
+            Part(f"{subject} {piece}".strip(), () if subject else aspects or (), subject, is_recent)
+            for piece, aspects, is_recent in zip(pieces[1:], behind, recent[1:], strict=True)
         ]
-        return Broad(tuple(part for part in parts if part.aspects or _content(part.text)), is_recent)
-    parts = [Part(piece, aspects) for piece, aspects in zip(pieces, known, strict=True) if aspects]
-    return Broad(tuple(parts), is_recent, is_understood=True)
+        return Broad(tuple(part for part in parts if part.aspects or _content(part.text)))
+    parts = [
+        Part(piece, aspects, is_recent=is_recent)
+        for piece, aspects, is_recent in zip(pieces, known, recent, strict=True)
+        if aspects
+    ]
+    return Broad(tuple(parts), is_understood=True)
 
 
 def _content(piece: str) -> list[str]:
@@ -189,6 +194,14 @@ def place_of(item: StoreItem) -> str | None:
         node for node in item.meta.namespace.ancestors_and_self() if node.last and node.last.kind is SegmentKind.PROJECT
     ]
     return str(projects[-1].last) if projects else None
+
+
+def is_of_the_user(item: StoreItem, span: Span) -> bool:
+    """Whether a statement was learned, or said by the user."""
+    if not isinstance(item, Conversation):
+        return isinstance(item, Learning)
+    spans = zip(item.turns, turns_of(item), strict=True)
+    return any(turn.role is Role.USER and start <= span[0] < stop for turn, (start, stop) in spans)
 
 
 def _beginning(item: StoreItem) -> Span:

@@ -78,6 +78,8 @@ _MISSED_CHARS = 20_000_000
 
 _LOOKED_AT = 200
 """Items in which answers to the parts of a broad question are looked for: so many of the best, and of the newest."""
+_LOOKED_AT_CHARS = 4_000_000
+"""Characters of them, from which no more are looked at."""
 _WHOLE = 0.999
 
 MODEL = "sqlite"
@@ -428,16 +430,21 @@ class Reading:
         ranked = ranking.after(None, _LOOKED_AT)
         newest = self._order.page(selection, None, _LOOKED_AT)
         places = {place.row: place for place in ranked}
-        rows = [] if apart.is_recent else list(places)  # what is new is given newest first
-        found = {}
-        for row in dict.fromkeys([*rows, *newest]):
+        found: dict[int, _Found] = {}
+        chars = 0
+        for row in dict.fromkeys([*newest, *places]):
             id, item = loaded.take(row)
             found[row] = _Found(places.get(row, RankPlace(False, 0.0, row)), id, item)
-        among = list(found.values())
-        if apart.is_recent:
-            among = _recent(among)
-        aspects = dict.fromkeys(aspect for part in apart.parts for aspect in part.aspects)
-        answers = [_saying(among, aspect) for aspect in aspects]
+            chars += len(item.render_text())
+            if chars > _LOOKED_AT_CHARS:
+                break
+        best = [found[row] for row in dict.fromkeys([*places, *newest]) if row in found]
+        recent = _recent([found[row] for row in newest if row in found])
+        aspects: dict[broad.Aspect, bool] = {}
+        for part in apart.parts:
+            for aspect in part.aspects:
+                aspects[aspect] = aspects.get(aspect, True) and part.is_recent
+        answers = [_saying(recent if is_recent else best, aspect) for aspect, is_recent in aspects.items()]
         for part in apart.parts:
             if not part.aspects:
                 answers.append(iter(self._answers_to_part(loaded, part, selection.mask, limit)))
@@ -446,7 +453,7 @@ class Reading:
     def _answers_to_part(
         self, loaded: _Loaded, part: broad.Part, mask: Mask, limit: int
     ) -> Listed[tuple[_Found, Quote]]:
-        """What holds nearly all words of a part, and all of what the question is about."""
+        """What holds nearly all words of a part, and all of what the question is about, or else is of the user."""
         query = recall.spread(parse_query(part.text))
         question = Question(query, spaced(part.text), FetchMode.KEYWORD, None, None)
         answers = self._answers(loaded, question, self._rank(loaded, question, mask), limit)
@@ -455,7 +462,11 @@ class Reading:
             (one, quote)
             for one, quote in answers
             if quote.share >= recall.BY_WORDS_ALONE
-            and (not part.subject or about.shares(one.item, [quote.best.span])[0] > _WHOLE)
+            and (
+                about.shares(one.item, [quote.best.span])[0] > _WHOLE
+                if part.subject
+                else broad.is_of_the_user(one.item, quote.best.span)
+            )
         ]
 
     def rows_of(self, conn: sqlite3.Connection, ids: Iterable[ItemId]) -> Sequence[int]:
@@ -523,13 +534,13 @@ def _saying(among: Sequence[_Found], aspect: broad.Aspect) -> Iterator[tuple[_Fo
 
 
 def _recent(among: Sequence[_Found]) -> Listed[_Found]:
-    """Those of the last days of their own time."""
+    """Those of the last days of their own time; all where none has a day."""
     days = [one.item.meta.observed_at for one in among]
     newest = max((day.date() for day in days if day is not None), default=None)
+    if newest is None:
+        return list(among)
     return [
-        one
-        for one, day in zip(among, days, strict=True)
-        if newest is not None and day is not None and newest - day.date() <= broad.RECENT
+        one for one, day in zip(among, days, strict=True) if day is not None and newest - day.date() <= broad.RECENT
     ]
 
 

@@ -41,7 +41,7 @@ _SIMILARITY_COUNTS = 3.0
 """The share and so many times the similarity together are the evidence, which answers from `_BY_BOTH`."""
 _BESIDE = 0.4
 """The part of the best evidence that a further item needs."""
-_BESIDE_THE_SURE = 0.5
+_BESIDE_THE_SURE = 0.45
 """That part where the best answers by its words alone."""
 _MOST_REMARKED = 80
 """Characters of a place that is told."""

@@ -140,7 +140,7 @@ async def test_what_is_recent_is_so_by_the_memorys_own_days(tmp_path: Path) -> N
         told("Did the mast break yesterday?", 1),
         told("The pier burned yesterday.", RECENT.days + 1),
         learned("The bell is back.", LearningKind.FACT),
-        learned("Ring softly.", LearningKind.PROCEDURE),
+        learned("Ring softly.", LearningKind.PROCEDURE, Timestamp.parse("2020-01-01T00:00:00Z")),
     ]
     async with opened(tmp_path / "memory.db") as engine:
         await fill(engine, items)
@@ -150,6 +150,10 @@ async def test_what_is_recent_is_so_by_the_memorys_own_days(tmp_path: Path) -> N
             "- “The ferry sank yesterday.” (assistant, 7 March 2025; yesterday: 6 March 2025)"
         )
         assert "The pier burned yesterday." in snippets(await recall(engine, "What happened?"))
+        assert snippets(await recall(engine, "Which procedures are there, and what happened recently?"))[:2] == [
+            "Ring softly.",
+            "The bell is back.",
+        ]
 
 
 async def test_newest_of_each_workspace_is_what_is_worked_on(tmp_path: Path) -> None:
@@ -183,8 +187,23 @@ async def test_part_is_answered_only_of_whom_the_question_is_about(tmp_path: Pat
         assert (await recall(engine, "Who is Zoe: hobby, pet and job?")).answer == NOTHING_ANSWERS
 
 
-def learned(text: str, kind: LearningKind) -> StoreItem:
-    return Learning(text=text, kind=kind, confidence=1.0, meta=MemoryMeta(observed_at=DAY))
+async def test_part_about_the_user_is_answered_by_what_they_say(tmp_path: Path) -> None:
+    items = [talk("My pet is a newt.", "My car is red."), note("A pet."), note("The boat."), talk("Hm.", "No boat.")]
+    async with opened(tmp_path / "memory.db") as engine:
+        await fill(engine, items)
+        assert snippets(await recall(engine, "Who is the user: pet, car, plane, tram, bus and boat?")) == [
+            "My pet is a newt."
+        ]
+
+
+async def test_without_days_everything_is_recent(tmp_path: Path) -> None:
+    async with opened(tmp_path / "memory.db") as engine:
+        await fill(engine, [talk("We are building a kiln.", "Good.")])
+        assert snippets(await recall(engine, "What is the user working on now?")) == ["We are building a kiln."]
+
+
+def learned(text: str, kind: LearningKind, at: Timestamp = DAY) -> StoreItem:
+    return Learning(text=text, kind=kind, confidence=1.0, meta=MemoryMeta(observed_at=at))
 
 
 @pytest.mark.parametrize(
