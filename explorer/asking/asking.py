@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from explorer.asking.answered import Answered, By, Sentence
+from explorer.asking.loose import Loose
 from explorer.asking.sentences import apart, by_marks, by_quotes, quotes_in
 from explorer.asking.writer import Given, Writer
 from explorer.contract import (
@@ -26,8 +26,9 @@ from explorer.contract import (
     RecallRequest,
     TinyMemoryError,
     is_blank,
+    to_unicode,
 )
-from explorer.contract.model import collapsed
+from explorer.contract.model import WHITE_SPACE, collapsed, trimmed
 from explorer.contract.query import MAX_GET_IDS
 from explorer.engines.sqlite.days import written
 
@@ -37,6 +38,10 @@ DEFAULT_LIMIT = 8
 
 _MODES = (FetchMode.HYBRID, FetchMode.VECTOR, FetchMode.KEYWORD)
 """Best first."""
+_MOST_CITATIONS = 100
+"""Of an engine that gives more than it was asked for."""
+_MOST_QUOTES = 200
+"""Besides the citations, that are looked for."""
 _GIVEN_CHARS = 2_000
 """Of one passage that a writer gets: engines may cite whole items."""
 _GIVEN_CHARS_IN_ALL = 24_000
@@ -56,10 +61,11 @@ async def ask(
     Raises what `recall` raises. Where the writer or the reading besides fails, the answer stands and says so.
     """
     began = time.monotonic()
+    question = to_unicode(question)  # a command line and a field may hold what no request can
     filter = MetaFilter() if filter is None else filter
     answer = await engine.recall(RecallRequest(question=question, filter=filter, limit=limit))
     text, note = apart(answer.answer)
-    citations = await _placed(engine, text, answer.citations, filter)
+    citations = await _placed(engine, text, answer.citations[:_MOST_CITATIONS], filter)
     reading = await _read(engine, question, filter, limit)
     cited = {citation.id for citation in citations}
     said = await _said(question, text, answer.model, citations, writer)
@@ -149,7 +155,7 @@ async def _read(engine: MemoryEngine, question: str, filter: MetaFilter, limit: 
         page = await engine.fetch(FetchRequest(query=question, mode=mode, filter=filter, limit=limit))
     except TinyMemoryError as failure:
         return _Reading(error=failure.text)
-    return _Reading(page.hits)
+    return _Reading(page.hits[:limit])
 
 
 # --- where the citations stand ---
@@ -162,28 +168,38 @@ async def _placed(
 
     Where the engine does not tell all of that, it is asked for the items.
     """
+    quotes = await asyncio.to_thread(_other_quotes, answer, citations)
+    if not quotes and all(citation.place is not None for citation in citations):
+        return tuple(citations)
+    texts = await _texts(engine, [citation.id for citation in citations], filter)
+    return await asyncio.to_thread(_found, citations, quotes, texts)
+
+
+def _other_quotes(answer: str, citations: Sequence[Citation]) -> list[str]:
+    """What an answer quotes besides the citations, in its order, each once."""
     known = {collapsed(citation.snippet) for citation in citations}
-    answer_order = [quote for quote in quotes_in(answer) if quote not in known]
-    others = list(dict.fromkeys(answer_order))
-    is_known = not others and all(citation.place is not None for citation in citations)
-    texts = {} if is_known else await _texts(engine, [citation.id for citation in citations], filter)
+    return list(dict.fromkeys(quote for quote in quotes_in(answer) if quote not in known))[:_MOST_QUOTES]
+
+
+def _found(citations: Sequence[Citation], quotes: Sequence[str], texts: Mapping[ItemId, str]) -> tuple[Citation, ...]:
+    """The citations at their places in these texts; then, in the order of the answer, so that its numbers go up, what
+    is quoted of them besides.
+    """
+    loose = {id: Loose(text) for id, text in texts.items()}
     placed: list[Citation] = []
-    further: list[Citation] = []
+    further: dict[str, Citation] = {}
     for citation in citations:
-        text = texts.get(citation.id)
+        text = loose.get(citation.id)
         if text is None:
             placed.append(citation)
             continue
-        place = citation.place or place_of(citation.snippet, text)
+        place = citation.place or _place_in(text, citation.snippet)
         placed.append(citation.model_copy(update={"place": place}))
-        for quote in list(others):
-            if (found := place_of(quote, text)) is not None:
-                others.remove(quote)
-                snippet = text[found.start : found.stop]
-                further.append(citation.model_copy(update={"snippet": snippet, "place": found}))
-    # In the order of the answer, so that its numbers go up.
-    further.sort(key=lambda citation: answer_order.index(collapsed(citation.snippet)))
-    return (*placed, *further)
+        for quote in quotes:
+            if quote not in further and (found := _place_in(text, quote)) is not None:
+                snippet = text.text[found.start : found.stop]
+                further[quote] = citation.model_copy(update={"snippet": snippet, "place": found})
+    return (*placed, *(further[quote] for quote in quotes if quote in further))
 
 
 async def _texts(engine: MemoryEngine, ids: Sequence[ItemId], filter: MetaFilter) -> dict[ItemId, str]:
@@ -202,10 +218,13 @@ async def _texts(engine: MemoryEngine, ids: Sequence[ItemId], filter: MetaFilter
 
 def place_of(snippet: str, text: str) -> Passage | None:
     """Where a snippet stands in an item's text: word for word, else with other white space or cut off by dots."""
-    wanted = snippet.strip()
-    start = text.find(wanted) if wanted else -1
+    return _place_in(Loose(text), snippet)
+
+
+def _place_in(text: Loose, snippet: str) -> Passage | None:
+    exact = trimmed(snippet)
+    start = text.text.find(exact) if exact else -1
     if start >= 0:
-        return Passage(start=start, stop=start + len(wanted))
-    words = wanted.strip("… ").removesuffix("...").removeprefix("...").split()
-    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-    return Passage(start=found.start(), stop=found.end()) if found else None
+        return Passage(start=start, stop=start + len(exact))
+    found = text.find(collapsed(exact.strip(f"…{WHITE_SPACE}").removesuffix("...").removeprefix("...")))
+    return Passage(start=found[0], stop=found[1]) if found else None

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from explorer.asking.writer import Given, Written
-from explorer.contract import NOTHING_ANSWERS, ConfigError, EngineFailure, is_blank
+from explorer.contract import NOTHING_ANSWERS, ConfigError, EngineFailure, is_blank, to_unicode
 from explorer.contract.model import trimmed
 from explorer.engines.config import EngineCredential
-from explorer.engines.json_endpoint import JsonEndpoint, Limits, Names
+from explorer.engines.json_endpoint import Answer, JsonEndpoint, Limits, Names
 
 INSTRUCTIONS = f"""\
 You answer a question from passages of a stored memory. The user's message is one JSON object: the question, and the \
@@ -43,8 +42,6 @@ _MAX_CHARS = 20_000
 """Of an answer: what is longer is none."""
 _MAX_NAME = 200
 _REFUSES_OPTIONS = (400, 422)
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-"""How some models begin, which is no part of the answer."""
 
 
 class EndpointWriter:
@@ -96,25 +93,25 @@ class EndpointWriter:
             answer = server.post(request)  # some models take no temperature
         if not answer.is_good:
             raise server.refusal(answer, is_quoted=False)
-        body = answer.body.replace(answer.key.encode(), b"(key)") if answer.key else answer.body
-        return self._read(server, body)
+        return self._read(server, answer)
 
-    def _read(self, server: JsonEndpoint, body: bytes) -> Written:
+    def _read(self, server: JsonEndpoint, answer: Answer) -> Written:
         try:
-            value = json.loads(body)
+            value = json.loads(answer.body)
         except (ValueError, RecursionError):
             raise _strange(server, "is not JSON") from None
         content = _content(value)
         if content is None:
             raise _strange(server, "holds no message")
-        text = _THOUGHT.sub("", content, count=1).strip()
+        # Where it is read and not where it is sent: JSON may spell it in other ways.
+        text = to_unicode(_without(_after_thought(content), answer.key).strip())
         if not text:
             raise _strange(server, "is empty")
         if len(text) > _MAX_CHARS:
             raise _strange(server, f"is longer than {_MAX_CHARS:,} characters")
         name = value.get("model")
         is_name = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _MAX_NAME
-        return Written(text, name if is_name else self.model)
+        return Written(text, _without(name, answer.key) if is_name else self.model)
 
 
 def as_data(question: str, passages: Sequence[Given]) -> str:
@@ -132,6 +129,20 @@ def _content(value: Any) -> str | None:
     message = first.get("message") if isinstance(first, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
     return content if isinstance(content, str) else None
+
+
+def _after_thought(content: str) -> str:
+    """An answer without what some models think aloud before it."""
+    said = content.lstrip()
+    for name in ("think", "thinking"):
+        if said.startswith(f"<{name}>"):
+            _, end, rest = said.partition(f"</{name}>")
+            return rest if end else said
+    return said
+
+
+def _without(said: str, key: str) -> str:
+    return said.replace(key, "(key)") if key else said
 
 
 def _strange(server: JsonEndpoint, what: str) -> EngineFailure:

@@ -24,7 +24,7 @@ class History:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def mark(self) -> int:
+    def now(self) -> int:
         """The moment before a question is asked, for `add`."""
         return len(self._dropped)
 

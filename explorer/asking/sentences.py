@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from explorer.asking.answered import MIN_SUPPORT, Mark, Sentence
+from explorer.asking.loose import Loose
 from explorer.asking.overlap import Terms, share_held, terms_of, words_of
 from explorer.contract.model import collapsed
 
@@ -14,7 +16,7 @@ _MARK = r"[\[【]\^?\d{1,4}(?:\s*[,;–-]\s*\^?\d{1,4})*[\]】]"
 _MARKS = re.compile(_MARK)
 _ENTRY = re.compile(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?")
 _AT_END = re.compile(rf"{_MARK}$")
-_WITH_SPACE = re.compile(rf"\s*{_MARK}")
+_WITH_SPACE = re.compile(rf"(?<!\s)\s*{_MARK}")
 # What ends a sentence: with the quotes that close after it, and the marks that belong to it.
 _END = re.compile(
     rf"(?:(?<![.!?…])[.!?…]+[\"'”’»)\]*_]*(?:\s*{_MARK})*(?=\s|$)|(?<![。！？])[。！？]+[」』”’）]*(?:\s*{_MARK})*)"
@@ -35,6 +37,10 @@ _NEAR_BEST = 0.9
 _MAX_RANGE = 50
 _MOST_LOOKED_AT = 40
 """Characters before the end of a sentence that say whether it is one."""
+MOST_SENTENCES = 300
+"""Of an answer; where it has more, an ellipsis follows."""
+_MOST_COUNTED = 200_000
+"""Characters of a passage, and of a sentence, whose words are counted: engines may cite whole items, however long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ def apart(answer: str) -> tuple[str, str | None]:
 
 def quotes_in(answer: str) -> list[str]:
     """What an answer gives in quotation marks as a bullet or a line of its own, without line breaks."""
-    return [collapsed(found[1]) for line in answer.splitlines() if (found := _QUOTED.fullmatch(line.strip()))]
+    return [collapsed(found[1]) for line in answer.split("\n") if (found := _QUOTED.fullmatch(line.strip()))]
 
 
 def by_quotes(answer: str, snippets: Sequence[str]) -> tuple[Sentence, ...]:
@@ -65,32 +71,39 @@ def by_quotes(answer: str, snippets: Sequence[str]) -> tuple[Sentence, ...]:
 
     `snippets` are those of its citations, in order.
     """
-    held = [terms_of(snippet) for snippet in snippets]
-    sentences: list[Sentence] = []
-    for piece in _joined(_quoting(answer, snippets)):
-        if piece.cites and not piece.is_out_of_range:
-            sentences.append(_judged(piece, held))
-            continue
-        words = words_of(piece.text)
+    held = [terms_of(snippet[:_MOST_COUNTED]) for snippet in snippets]
+    return _limited(_weighed(piece, held) for piece in _joined(_quoting(answer, snippets)))
+
+
+def _weighed(piece: _Piece, held: Sequence[Terms]) -> Sentence:
+    """As it is marked; without marks, as resting on the passages that hold most of its words."""
+    if not piece.cites or piece.is_out_of_range:
+        words = words_of(piece.text[:_MOST_COUNTED])
         shares = [share_held(words, terms) for terms in held]
         least = max(MIN_SUPPORT, _NEAR_BEST * max(shares, default=0.0))
         best = sorted(range(len(shares)), key=lambda at: (-shares[at], at))[:_MOST_CITED]
         cites = tuple(sorted(at + 1 for at in best if shares[at] >= least))
-        sentences.append(_judged(_Piece(piece.text, piece.begins_line, cites), held))
-    return tuple(sentences)
+        piece = _Piece(piece.text, piece.begins_line, cites)
+    return _judged(piece, held)
 
 
 def by_marks(answer: str, passages: Sequence[str]) -> tuple[Sentence, ...]:
     """An answer that was to mark each sentence with the numbers of its passages: only the marks count."""
     held = [terms_of(passage) for passage in passages]
-    pieces = (piece for line in answer.splitlines() for piece in _marked(line, len(passages)))
-    return tuple(_judged(piece, held) for piece in _joined(pieces))
+    pieces = (piece for line in answer.split("\n") for piece in _marked(line, len(passages)))
+    return _limited(_judged(piece, held) for piece in _joined(pieces))
+
+
+def _limited(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    some = tuple(islice(sentences, MOST_SENTENCES + 1))
+    return some if len(some) <= MOST_SENTENCES else (*some[:MOST_SENTENCES], Sentence("…"))
 
 
 def _judged(piece: _Piece, held: Sequence[Terms]) -> Sentence:
-    words = words_of(piece.text)
-    cited: Terms = frozenset().union(*(held[number - 1] for number in piece.cites))
-    support = 1.0 if piece.is_quote else share_held(words, cited)
+    support = 1.0
+    if not piece.is_quote:
+        cited: Terms = frozenset().union(*(held[number - 1] for number in piece.cites))
+        support = share_held(words_of(piece.text[:_MOST_COUNTED]), cited)
     mark = None
     if piece.is_out_of_range:
         mark = Mark.OUT_OF_RANGE
@@ -105,9 +118,9 @@ def _quoting(answer: str, snippets: Sequence[str]) -> Iterator[_Piece]:
     """The answer in pieces: lines, or parts of lines, that hold a whole snippet; the rest sentence by sentence."""
     numbers: dict[str, list[int]] = {}
     for number, snippet in enumerate(snippets, 1):
-        numbers.setdefault(" ".join(snippet.split()), []).append(number)
+        numbers.setdefault(collapsed(snippet), []).append(number)
     at = 0
-    for quote in _quotes(answer, list(numbers)):
+    for quote in _quotes(answer, list(filter(None, numbers))):
         yield from _plain(answer[at : quote.start], len(snippets))
         # The quote itself may hold what looks like a mark.
         text = answer[quote.start : quote.end] + _WITH_SPACE.sub("", answer[quote.end : quote.stop])
@@ -117,7 +130,7 @@ def _quoting(answer: str, snippets: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _plain(text: str, count: int) -> Iterator[_Piece]:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         yield from _marked(line, count)
 
 
@@ -132,26 +145,35 @@ class _Quote:
 
 
 def _quotes(answer: str, snippets: Sequence[str]) -> Iterator[_Quote]:
-    """Where a snippet stands in an answer, white space aside, in order; of those at one place, the longest."""
-    longest_first = sorted(filter(None, snippets), key=len, reverse=True)
-    if not longest_first:
-        return
+    """Where a collapsed snippet stands in an answer, in order; of those at one place, the longest."""
+    loose = Loose(answer)
+    following: dict[str, tuple[int, int]] = {}
+    waiting = list(snippets)
     at = 0
-    for place in re.finditer("|".join(map(_pattern, longest_first)), answer):
-        after = _AFTER.match(answer, place.end())
-        stop = after.end() if after else place.end()
-        is_opened = place.start() > 0 and answer[place.start() - 1] in _OPENING
-        start = place.start() - is_opened
-        if start >= at:
-            yield _Quote(collapsed(place[0]), start, place.end(), stop)
-            at = stop
+    while True:
+        for snippet in waiting:
+            if (found := _next(loose, snippet, at)) is not None:
+                following[snippet] = found
+        if not following:
+            return
+        said, (start, end) = min(following.items(), key=lambda one: (one[1][0], -one[1][1]))
+        after = _AFTER.match(answer, end)
+        stop = after.end() if after else end
+        is_opened = start > at and answer[start - 1] in _OPENING
+        yield _Quote(said, start - is_opened, end, stop)
+        at = stop
+        waiting = [snippet for snippet, (start, _) in following.items() if start < at]
+        for snippet in waiting:
+            del following[snippet]
 
 
-def _pattern(snippet: str) -> str:
-    words = r"\s+".join(map(re.escape, snippet.split()))
-    if sum(map(str.isalnum, snippet)) >= _MIN_QUOTE:
-        return words
-    return rf"(?<=[{''.join(_OPENING)}]){words}(?=[{''.join(_CLOSING)}])"
+def _next(loose: Loose, snippet: str, at: int) -> tuple[int, int] | None:
+    """The next place of a snippet; of a short one, the next in quotes."""
+    if next(islice(filter(str.isalnum, snippet), _MIN_QUOTE - 1, None), None) is not None:
+        return loose.find(snippet, at)
+    quoted = (loose.find(f"{opening}{snippet}{closing}", at) for opening in _OPENING for closing in _CLOSING)
+    start, end = min(filter(None, quoted), default=(-1, -1))
+    return (start + 1, end - 1) if start >= 0 else None
 
 
 def _marked(line: str, count: int) -> Iterator[_Piece]:

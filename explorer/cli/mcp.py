@@ -7,13 +7,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from explorer.cli.options import REACHES, Memory, node, opened
 from explorer.cli.output import Console
-from explorer.contract import ConfigError, ListRequest, Namespace, Unavailable
+from explorer.contract import ConfigError, ListRequest, MemoryEngine, MetaFilter, Namespace, Unavailable
 from explorer.tools import MemoryTools, ToolScope
 
 HELP = "serve the memory to an agent (Model Context Protocol)"
@@ -28,6 +29,7 @@ tell goes to standard error.
 Exit status: 0 the client left, or a signal ended it; 1 failed; 2 wrong usage, or the SDK is not installed."""
 
 DEFAULT_PORT = 8787
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
 MISSING_SDK = (
     "tinymemory: mcp needs the SDK of the Model Context Protocol; install it with: "
     "pip install 'tinymemory-explorer[mcp]'"
@@ -60,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:6]) <= 65535):
+    if not (_PORT.fullmatch(text) and int(text) <= 65535):
         raise argparse.ArgumentTypeError("write a port from 0 to 65535; only 127.0.0.1 is served")
     return int(text)
 
@@ -86,7 +88,7 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
         async with opened(args, read_only=args.read_only) as memory:
             await _open(memory, console, read_only=args.read_only)
             tools = MemoryTools.with_scope(memory.engine, _scope(args))
-            server = explorer.mcp.server.memory_server(tools, _hider(memory.path))
+            server = explorer.mcp.server.memory_server(tools, _hider(memory.path), _checker(memory.engine))
             what = f"{memory.path or memory.engine.descriptor().label}, placed at {args.place}"
             what += ", read-only" if args.read_only else ""
             if listening is None:
@@ -117,6 +119,13 @@ async def _open(memory: Memory, console: Console, *, read_only: bool) -> None:
 
 def _is_missing(path: str | None) -> bool:
     return path is not None and not os.path.exists(path)
+
+
+def _checker(engine: MemoryEngine) -> Callable[[], Awaitable[object]]:
+    """Raises Unavailable once the file was deleted or replaced: one that is open can be read on, which for a window is
+    a way to save it, but an agent would go on with what was done away with.
+    """
+    return lambda: engine.changes(MetaFilter())
 
 
 def _hider(path: str | None) -> Callable[[str], str]:

@@ -51,7 +51,9 @@ REACHES: dict[str, Callable[[Namespace], Reach]] = {
 """How far from a node, by what the flags call it."""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TURNS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
+_TURNS = re.compile(
+    r"(\d{1,20})(?:\.\.(\d{1,20}))?", re.ASCII
+)  # more digits than 32 bits have, fewer than `int` refuses
 
 
 def memory_flags() -> argparse.ArgumentParser:

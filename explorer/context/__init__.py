@@ -6,7 +6,7 @@ Source: memory-v2, "Context"; the sheet of context.md.
 
 from explorer.context.comparing import Change, Comparison, LineChange, compare
 from explorer.context.compiler import ContextCompiler, compile
-from explorer.context.counting import differs, estimator_name, fair_tokens
+from explorer.context.counting import SecondCount, count_again
 from explorer.context.gathering import Gathered, gather
 from explorer.context.layout import LEARNINGS, estimate
 from explorer.context.presets import Preset, PresetStore
@@ -41,16 +41,15 @@ __all__ = [
     "LineChange",
     "Preset",
     "PresetStore",
+    "SecondCount",
     "SectionUse",
     "State",
     "Trimmed",
     "Why",
     "compare",
     "compile",
-    "differs",
+    "count_again",
     "estimate",
-    "estimator_name",
-    "fair_tokens",
     "gather",
     "trim",
 ]

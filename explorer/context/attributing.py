@@ -28,8 +28,12 @@ _LEAD = re.compile(rf"[^\n]*:{_SPACE}*[“\"]?")
 """What comes before the first piece: `From 3 stored items: `."""
 _TAIL = re.compile(rf"[”\"]?{_SPACE}*\([^()]*\)")
 """What may come after the last one: `(Searched by words alone.)`."""
-_NUMBERED = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
+_NUMBERED = re.compile(r"^[^\S\n]*\d+[.)]\s", re.MULTILINE)
 """The number of a list's line."""
+_BULLETS = re.compile(r"(?:[\s*+•-]|\d+[.)]\s)+")
+"""What stands before the words of a list's line."""
+_MARKS_BACKWARDS = re.compile(r"\s*(?:\]\d+\[\s*)*")
+"""The numbers of citations after some words. From the end: forwards each of many would be looked at again and again."""
 _JOINTS = re.compile(r"\n+|[“”\"]+| \| |(?<=[.!?。！？…])\s+")
 """Where an answer may change from one item to another."""
 
@@ -86,12 +90,14 @@ def _whole_snippets(body: str, snippets: Collection[str]) -> list[tuple[int, int
     words = [match.span() for match in _WORD.finditer(body)]
     flat = " ".join(body[start:stop] for start, stop in words)
     places = [place for start, stop in words for place in range(start, stop + 1)]  # in `body`, of each of `flat`
+    taken = bytearray(len(body))
     found: list[tuple[int, int]] = []
     for text in sorted(snippets, key=len, reverse=True):
         for at in _places(text, flat):
-            span = places[at], places[at + len(text) - 1] + 1
-            if all(span[1] <= start or stop <= span[0] for start, stop in found):
-                found.append(span)
+            start, stop = places[at], places[at + len(text) - 1] + 1
+            if taken.find(1, start, stop) < 0:
+                taken[start:stop] = bytes([1]) * (stop - start)
+                found.append((start, stop))
     return sorted(found)
 
 
@@ -115,11 +121,11 @@ def _between(body: str, start: int, stop: int) -> list[tuple[int, int]]:
     parts = zip([start, *(end for _, end in ends)], [*(begin for begin, _ in ends), stop], strict=True)
     found = []
     for begin, end in parts:
-        text = re.sub(
-            r"^(?:[\s*+•-]|\d+[.)]\s)+|\s*(?:\[\d+\]\s*)+$", lambda match: " " * len(match[0]), body[begin:end]
-        )
-        if any(map(str.isalnum, text)):
-            found.append((begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())))
+        text = body[begin:end]
+        before, after = _BULLETS.match(text), _MARKS_BACKWARDS.match(text[::-1])
+        first, last = before.end() if before else 0, len(text) - (after.end() if after else 0)
+        if any(map(str.isalnum, text[first:last])):
+            found.append((begin + first, begin + last))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,6 +18,8 @@ _REFS = re.compile(r"refs: \[(.*)\]")
 _WORDS = re.compile(r"[^\W\u2e80-\ua4ff\uac00-\ud7ff]+|\s+|[\s\S]")
 _MOST_WORDS = 2_000
 """Of a line, above which only its two ends are compared."""
+_MOST_PAIRS = 20_000
+"""Of one text's words, or lines, with each that is the same in the other."""
 
 
 class Change(StrEnum):
@@ -101,8 +104,18 @@ def _keys(lines: list[str]) -> list[str]:
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
-    # Empty lines and spaces are in every text: they join what is alike, and are nothing to begin with.
-    matcher = SequenceMatcher(is_blank, _keys(old), _keys(new), autojunk=False)
+    a, b = _keys(old), _keys(new)
+    start, end = _same_at_ends(a, b)
+    mid_a, mid_b = a[start : len(a) - end], b[start : len(b) - end]
+    # Empty lines are in every text: they join what is alike, and are nothing to begin with. Nor are, where there would
+    # be no end of it, those that make up much of a text.
+    matcher = SequenceMatcher(is_blank, mid_a, mid_b, autojunk=_is_too_much(mid_a, mid_b))
+    yield from (LineChange(Change.SAME, line) for line in new[:start])
+    yield from _changes_between(old[start : len(a) - end], new[start : len(b) - end], matcher)
+    yield from (LineChange(Change.SAME, line) for line in new[len(b) - end :])
+
+
+def _changes_between(old: list[str], new: list[str], matcher: SequenceMatcher[str]) -> Iterator[LineChange]:
     for tag, old_start, old_stop, new_start, new_stop in matcher.get_opcodes():
         went, came = old[old_start:old_stop], new[new_start:new_stop]
         if tag == "equal":
@@ -111,6 +124,12 @@ def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
         pairs = [_word_changes(one, other) for one, other in zip(went, came, strict=False)]
         yield from (_line(Change.REMOVED, line, pairs, at, 0) for at, line in enumerate(went))
         yield from (_line(Change.ADDED, line, pairs, at, 1) for at, line in enumerate(came))
+
+
+def _is_too_much(a: list[str], b: list[str]) -> bool:
+    """Whether comparing all of two texts would take far too long: what they have in common is there again and again."""
+    times = Counter(b)
+    return sum(times[part] for part in a if not is_blank(part)) > _MOST_PAIRS
 
 
 _Pair = tuple[tuple[Span, ...], tuple[Span, ...]]
@@ -123,10 +142,9 @@ def _line(change: Change, text: str, pairs: list[_Pair], at: int, side: int) -> 
 def _word_changes(old: str, new: str) -> _Pair:
     """The parts of two lines that the other does not have; none where they have hardly a word in common."""
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    start = _same_at_start(a, b)
-    end = _same_at_start(a[start:][::-1], b[start:][::-1])
+    start, end = _same_at_ends(a, b)
     mid_a, mid_b = a[start : len(a) - end], b[start : len(b) - end]
-    if max(len(mid_a), len(mid_b)) > _MOST_WORDS:
+    if max(len(mid_a), len(mid_b)) > _MOST_WORDS or _is_too_much(mid_a, mid_b):
         blocks = [(0, len(mid_a), 0, len(mid_b))]
     else:
         codes = SequenceMatcher(is_blank, mid_a, mid_b, autojunk=False).get_opcodes()
@@ -137,6 +155,12 @@ def _word_changes(old: str, new: str) -> _Pair:
     # Lines of which one only goes on have most of the shorter in common.
     is_longer = not old_spans or not new_spans
     return (old_spans, new_spans) if is_alike or is_longer else ((), ())
+
+
+def _same_at_ends(a: list[str], b: list[str]) -> tuple[int, int]:
+    """How many parts both begin with, and how many of the rest both end with."""
+    start = _same_at_start(a, b)
+    return start, _same_at_start(a[start:][::-1], b[start:][::-1])
 
 
 def _same_at_start(a: list[str], b: list[str]) -> int:

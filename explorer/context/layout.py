@@ -46,6 +46,11 @@ def bullet(line: str) -> str:
     return f"- {line}"
 
 
+def body(markdown: str) -> str:
+    """A document without its frontmatter."""
+    return markdown.partition("\n---\n")[2] if markdown.startswith("---\n") else markdown
+
+
 def frame(generated_at: Timestamp, engine: str, tokens: int | str, refs: Iterable[ItemId]) -> str:
     """All of a document but its sections: the frontmatter, and the title with its line end."""
     whole_seconds = generated_at.text[:19]

@@ -6,6 +6,7 @@ Source: memory-v2, "Testing"; contract, "The reference engine" and what came aft
 from __future__ import annotations
 
 import math
+import re
 import struct
 import sys
 from collections import Counter
@@ -63,6 +64,7 @@ _SENTENCE_CHARS = 240
 _DIMENSIONS = 64
 _WINDOW = 3
 _VECTOR_HIT = struct.unpack("<f", struct.pack("<f", 0.2))[0]  # the threshold as the 32-bit float it is compared with
+_OFFSET = re.compile(r"0*(\d{1,20})", re.ASCII)
 _MAX_OFFSET = 2**64 - 1
 
 _DESCRIPTOR = EngineDescriptor(
@@ -229,8 +231,8 @@ def _page(found: Iterable[T], limit: int, cursor: str | None) -> tuple[list[T], 
     """The `limit` results from the offset that `cursor` is, and the offset of the next page if there is one."""
     if cursor is None:
         offset = 0
-    elif cursor.isascii() and cursor.isdigit() and int(cursor) <= _MAX_OFFSET:
-        offset = int(cursor)
+    elif (written := _OFFSET.fullmatch(cursor)) and int(written[1]) <= _MAX_OFFSET:
+        offset = int(written[1])
     else:
         raise InvalidRequest(f"unknown cursor `{cursor}`")
     rest = iter(found)

@@ -121,9 +121,7 @@ class JsonEndpoint:
     def close(self) -> None:
         """End what is under way, which then raises Unavailable, and let go of connections. May be called twice."""
         self._closed.set()
-        with self._lock:
-            for connection in self._sockets:
-                _shut(connection)
+        self._hang_up()
         self._close_client()
 
     def post(self, value: Any) -> Answer:
@@ -183,9 +181,14 @@ class JsonEndpoint:
         headers = {"content-type": "application/json", "accept": "application/json"}
         if key:
             headers["authorization"] = f"Bearer {key}"
+        deadline = time.monotonic() + self._limits.answer_s
+        # One that dribbles is never silent. Others that wait for the same server end with it.
+        giving_up = threading.Timer(self._limits.answer_s, self._hang_up)
+        giving_up.daemon = True
+        giving_up.start()
         fault: TinyMemoryError
         try:
-            return self._exchange(content, headers, key)
+            return self._exchange(content, headers, key, deadline)
         except TinyMemoryError:
             raise
         except httpx.InvalidURL:
@@ -196,11 +199,14 @@ class JsonEndpoint:
             fault = Unavailable(f"{self.said} did not answer within {self._limits.silent_s:.0f} s; try again")
         except (httpx.HTTPError, OSError) as error:
             fault = Unavailable(f"the connection to {self.said} broke ({type(error).__name__}); try again")
+            if time.monotonic() >= deadline:
+                fault = self._is_late()
+        finally:
+            giving_up.cancel()
         # Outside the handler: the library's error holds the request and with it the key.
         raise self._is_closed() if self._closed.is_set() else fault
 
-    def _exchange(self, content: bytes, headers: dict[str, str], key: str) -> Answer:
-        deadline = time.monotonic() + self._limits.answer_s
+    def _exchange(self, content: bytes, headers: dict[str, str], key: str, deadline: float) -> Answer:
         trace = {"trace": self._note_connection}
         with (
             self._opened() as client,
@@ -212,9 +218,7 @@ class JsonEndpoint:
                 if len(body) > self._limits.answer_bytes:
                     raise EngineFailure(f"{self.said} gave an answer without end; check its address")
                 if time.monotonic() > deadline:
-                    raise Unavailable(
-                        f"{self.said} did not finish its answer within {self._limits.answer_s:.0f} s; try again"
-                    )
+                    raise self._is_late()
                 if self._closed.is_set():
                     raise self._is_closed()
             return Answer(response.status_code, response.headers.get("retry-after", ""), bytes(body), key)
@@ -254,6 +258,11 @@ class JsonEndpoint:
         if client is not None:
             client.close()
 
+    def _hang_up(self) -> None:
+        with self._lock:
+            for connection in self._sockets:
+                _shut(connection)
+
     def _note_connection(self, event: str, info: dict[str, Any]) -> None:
         """Keeps the sockets, which `close` needs, since the client tells nothing of them before an answer is there."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
@@ -262,6 +271,9 @@ class JsonEndpoint:
                 self._sockets.add(connection)
                 if self._closed.is_set():
                     _shut(connection)
+
+    def _is_late(self) -> Unavailable:
+        return Unavailable(f"{self.said} did not finish its answer within {self._limits.answer_s:.0f} s; try again")
 
     def _is_closed(self) -> Unavailable:
         return Unavailable(f"{self.said} is not asked any more: {self._names.closed}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import mcp_types as types
@@ -11,7 +11,7 @@ from mcp.server import Server, ServerRequestContext
 
 import explorer
 from explorer.contract import TinyMemoryError
-from explorer.tools import MemoryTools
+from explorer.tools import WRITE_TOOL_NAMES, MemoryTools
 
 log = logging.getLogger(__name__)
 
@@ -20,10 +20,17 @@ NAME = "tinymemory"
 _Context = ServerRequestContext[Any]
 
 
-def memory_server(tools: MemoryTools, hide: Callable[[str], str] = str) -> Server[Any]:
+async def _as_it_is() -> None:
+    """For a memory that nothing can take away."""
+
+
+def memory_server(
+    tools: MemoryTools, hide: Callable[[str], str] = str, check: Callable[[], Awaitable[object]] = _as_it_is
+) -> Server[Any]:
     """A server of exactly `tools`. A refusal is a result that says so in a sentence.
 
-    `hide` takes out of such a sentence what a client must not see, such as where the memory's file is.
+    `hide` takes out of such a sentence what a client must not see, such as where the memory's file is. `check` raises
+    where what was just read is not the memory any more, so that the client does not get it.
     """
 
     async def list_tools(context: _Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -35,7 +42,10 @@ def memory_server(tools: MemoryTools, hide: Callable[[str], str] = str) -> Serve
 
     async def call_tool(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            return _result(await tools.call(params.name, params.arguments))
+            answer = await tools.call(params.name, params.arguments)
+            if params.name not in WRITE_TOOL_NAMES:  # what was written is
+                await check()
+            return _result(answer)
         except TinyMemoryError as error:
             return _result(hide(error.text), is_error=True)
         except Exception as error:

@@ -19,7 +19,7 @@ import anyio
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server import Server
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from explorer.contract.wire import is_unicode
@@ -30,6 +30,9 @@ _LINES_AHEAD = 64
 
 _MAX_ID = 2**53
 """Numbers beyond are no ids that every client reads."""
+
+_OTHER_ENDS = "\x85\u2028\u2029"
+"""Line ends that JSON leaves as they are in stored text: some clients' readers of lines break at them."""
 
 Incoming = SessionMessage | Exception
 
@@ -80,25 +83,21 @@ def _streams() -> Iterator[tuple[int, int]]:
 
 
 class _Asked:
-    """The requests that are not answered yet."""
+    """How many answers are due: of requests that are under way, and of lines that are none."""
 
     def __init__(self) -> None:
-        self._ids: set[str] = set()  # as text: a client may name request 1 as "1" when it cancels it
+        self._due = 0
         self._none = asyncio.Event()
         self._none.set()
 
-    def note(self, message: types.JSONRPCMessage) -> None:
-        """Look at a message of either side."""
-        match message:
-            case types.JSONRPCRequest():
-                self._ids.add(str(message.id))
-            case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
-                self._ids.discard(str(id))
-            case types.JSONRPCResponse() | types.JSONRPCError():
-                self._ids.discard(str(message.id))
-        if self._ids:
-            self._none.clear()
-        else:
+    def one_more(self) -> None:
+        self._due += 1
+        self._none.clear()
+
+    async def one_less(self) -> None:
+        """One was written; or, which the SDK tells, its request was cancelled and gets none."""
+        self._due -= 1
+        if not self._due:
             self._none.set()
 
     async def answered(self) -> None:
@@ -116,10 +115,14 @@ async def _receive(
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
+                asked.one_more()
                 await to_client.send(SessionMessage(_refusal(line)))
                 continue
-            asked.note(message)
-            await to_server.send(SessionMessage(message))
+            metadata = None
+            if isinstance(message, types.JSONRPCRequest):
+                asked.one_more()
+                metadata = ServerMessageMetadata(on_request_unanswered=asked.one_less)
+            await to_server.send(SessionMessage(message, metadata))
         await asked.answered()
 
 
@@ -141,9 +144,16 @@ def _refusal(line: bytes) -> types.JSONRPCError:
 async def _send(from_server: MemoryObjectReceiveStream[SessionMessage], out: _Out, asked: _Asked) -> None:
     async with from_server:
         async for sent in from_server:
-            line = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await out.write(line.encode() + b"\n")
-            asked.note(sent.message)
+            await out.write(_line(sent.message))
+            if isinstance(sent.message, (types.JSONRPCResponse, types.JSONRPCError)):
+                await asked.one_less()
+
+
+def _line(message: types.JSONRPCMessage) -> bytes:
+    written = message.model_dump_json(by_alias=True, exclude_unset=True)
+    for end in _OTHER_ENDS:
+        written = written.replace(end, f"\\u{ord(end):04x}")
+    return written.encode() + b"\n"
 
 
 class _Lines:

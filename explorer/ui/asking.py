@@ -41,7 +41,7 @@ from explorer.contract import (
     MemoryEngine,
     MetaFilter,
 )
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_in
 from explorer.ui import icons
 from explorer.ui.actions import allow, panel_action
 from explorer.ui.ask_parts import states
@@ -155,7 +155,7 @@ class AskPanel(QWidget):
         self.ask_edit = QLineEdit()
         self.ask_edit.setObjectName("askEdit")
         self.ask_edit.setPlaceholderText(tr("Ask a question"))
-        self.ask_edit.setAccessibleName(tr("Question"))
+        self.ask_edit.setAccessibleName(tr_in("asked", "Question"))
         self.ask_edit.setMaxLength(MAX_CHARS)
         self.ask_button = QPushButton(tr("Ask"))
         self.ask_button.setObjectName("askNowButton")
@@ -298,7 +298,7 @@ class AskPanel(QWidget):
         self._read_settings()  # another window may have changed them
         self._asked = question
         self._began_s = time.monotonic()
-        since = self.history.mark()
+        since = self.history.now()
         work = ask_all(self._engine, question, self._filter, self.writers)
         self.jobs.start("ask", work, partial(self._on_reply, since))
 

@@ -14,7 +14,7 @@ from shiboken6 import isValid
 from explorer import text
 from explorer.contract import ExplorePage, Facet, Hit, InvalidRequest, ItemId, MemoryEngine, MetaFilter, Namespace
 from explorer.contract.query import MAX_BUCKETS
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_in
 from explorer.ui.actions import actions_of, why_not
 from explorer.ui.facet_counts import count
 from explorer.ui.headline import headline
@@ -124,7 +124,7 @@ class Commands:
         ]
         made += self._node_beyond(typed)
         question = tr("Ask: {words}", words=words)
-        made.append(Command(question, tr("Question"), partial(window.show_asking, typed), "ask"))
+        made.append(Command(question, tr_in("asked", "Question"), partial(window.show_asking, typed), "ask"))
         if window.engine.descriptor().fetch_modes:
             search = tr("Search inside the filter for {words}", words=words)
             made.append(Command(search, tr("Search"), partial(window.search_box.search, typed), "search"))

@@ -295,21 +295,18 @@ class ComparePanel(QWidget):
         preview = self._preview
         budget, without, at = preview.budget.tokens, preview.without, preview.gathered_at
         shown = trim(gathered, budget, without=without, generated_at=at).doc
-        match self.choice.choice:
-            case "Nodes":
-                assert self._other_gathered is not None
-                assert self._other is not None
-                other = trim(self._other_gathered, budget, without=without, generated_at=at).doc
-                hits = {**hits_of(gathered), **hits_of(self._other_gathered)}
-                return Pair(shown, other, words_of(preview.node), words_of(self._other), hits)
-            case "Left out":
-                whole = trim(gathered, budget, generated_at=at).doc
-                return Pair(whole, shown, tr("all items"), tr("without"), hits_of(gathered))
-            case "Removal":
-                assert preview.before is not None
-                old, old_at = preview.before
-                before = trim(old, budget, without=without, generated_at=old_at).doc
-                return Pair(before, shown, tr("before"), tr("now"), {**hits_of(old), **hits_of(gathered)})
+        choice = self.choice.choice
+        if choice == NODES and self._other is not None and self._other_gathered is not None:
+            other = trim(self._other_gathered, budget, without=without, generated_at=at).doc
+            hits = {**hits_of(gathered), **hits_of(self._other_gathered)}
+            return Pair(shown, other, words_of(preview.node), words_of(self._other), hits)
+        if choice == LEFT_OUT:
+            whole = trim(gathered, budget, generated_at=at).doc
+            return Pair(whole, shown, tr("all items"), tr("without"), hits_of(gathered))
+        if choice == REMOVAL and preview.before is not None:
+            old, old_at = preview.before
+            before = trim(old, budget, without=without, generated_at=old_at).doc
+            return Pair(before, shown, tr("before"), tr("now"), {**hits_of(old), **hits_of(gathered)})
         tokens = self.budget_spin.value()
         other = trim(gathered, tokens, without=without, generated_at=at).doc
         return Pair(shown, other, text.number(budget), text.number(tokens), hits_of(gathered))

@@ -34,9 +34,9 @@ from explorer.context import (
     ContextSpec,
     Gathered,
     InvalidSpec,
+    SecondCount,
     Trimmed,
-    estimator_name,
-    fair_tokens,
+    count_again,
     gather,
     trim,
 )
@@ -501,7 +501,7 @@ class ContextPanel(QWidget):
             self.pages.show_document(trimmed.doc.markdown, passages)
         else:
             self.pages.clear()
-        self.jobs.start("count", asyncio.to_thread(_counted, trimmed.doc.markdown), self._on_counted)
+        self.jobs.start("count", asyncio.to_thread(count_again, trimmed.doc.markdown), self._on_counted)
         self._show_numbers()
         self._show_state()
         self.changed.emit()
@@ -513,8 +513,8 @@ class ContextPanel(QWidget):
             work = asyncio.to_thread(entries_of, gathered, trimmed, self._without)
             self.jobs.start("items", work, self.entry_page.show_entries)
 
-    def _on_counted(self, counted: tuple[int, str]) -> None:
-        self.numbers.show_counted(*counted)
+    def _on_counted(self, counted: SecondCount) -> None:
+        self.numbers.show_counted(counted)
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # numbers speak once they have settled
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.numbers.tokens_label.text()))
@@ -702,7 +702,3 @@ class ContextPanel(QWidget):
         if path is not None:
             name = text.isolate(text.shown(path.name, 80))
             self.banner.show_done(tr("Saved to {file}.", file=name))
-
-
-def _counted(markdown: str) -> tuple[int, str]:
-    return fair_tokens(markdown), estimator_name()

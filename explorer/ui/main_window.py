@@ -89,7 +89,7 @@ from explorer.ui.zoom import ZOOMS, zoomed
 _HEALTH_EVERY_MS = 30_000
 _COMPACT_BELOW_PX = 1400
 _ICONS_ONLY_BELOW_PX = 1000
-_LAYOUT_VERSION = 1  # and the one after it, laid out from right to left
+_LAYOUT_VERSION = 3  # and the one after it, laid out from right to left; one of other panels is no use
 _LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
@@ -380,6 +380,7 @@ class MainWindow(QMainWindow):
         for below, dock in pairwise(self._docks[3:]):
             self.tabifyDockWidget(below, dock)
         self._docks[3].raise_()
+        self._dress_dock_tabs()
 
     def _fill_more_menu(self) -> None:
         menu = QMenu(self)
@@ -1273,6 +1274,9 @@ class MainWindow(QMainWindow):
             bar.setDrawBase(False)
             bar.setExpanding(False)
             bar.setAccessibleName(tr("Panels in one place"))
+            ends = (tr("Tabs before"), tr("Tabs after"))
+            for button, words in zip(bar.findChildren(QToolButton), ends, strict=False):
+                button.setAccessibleName(words)  # else it speaks English
 
     def _fold_labels(self) -> None:
         style = Qt.ToolButtonStyle

@@ -45,6 +45,10 @@ class Segments(QFrame):
         self._mark()
         self._group.buttonClicked.connect(self._on_group_button_clicked)
 
+    def set_words(self, choice: str, words: str) -> None:
+        """What a choice is called, where its own words are used for something else as well."""
+        self._buttons[choice].setText(words)
+
     @property
     def choice(self) -> str:
         """The chosen segment."""

@@ -62,7 +62,6 @@ class Field(Protocol):
 class _Line:
     def __init__(self, schema: Schema) -> None:
         self.widget = QLineEdit()
-        self.widget.setProperty("kind", "small")
         if schema.get("format") == "date-time":
             self.widget.setPlaceholderText("2026-06-30T09:30:00Z")
 

@@ -13,6 +13,9 @@ from explorer.contract import (
     NOTHING_ANSWERS,
     Conversation,
     FetchMode,
+    FetchPage,
+    FetchRequest,
+    Hit,
     InvalidRequest,
     MetaFilter,
     Passage,
@@ -151,6 +154,28 @@ async def test_snippet_that_the_item_does_not_hold_has_no_place() -> None:
 def test_place_of_a_snippet(snippet: str, text: str, place: tuple[int, int] | None) -> None:
     found = place_of(snippet, text)
     assert (found and (found.start, found.stop)) == place
+
+
+async def test_engine_that_gives_more_than_it_was_asked_for_floods_nothing() -> None:
+    class Flooding(Foreign):
+        async def fetch(self, req: FetchRequest) -> FetchPage:
+            return FetchPage(hits=[Hit.of_item(item.fingerprint(), item) for item in items])
+
+    items = [learning(f"kiln {number}") for number in range(300)]
+    engine = Flooding()
+    await engine.told("Kiln [1].\n" + "".join(f"“said {number}”\n" for number in range(1_000)))
+    engine.cites = [((await engine.store(item)).id, item.text) for item in items]
+    answered = await ask(engine, "kiln", limit=5)
+    assert len(answered.citations) == 100
+    assert len(answered.read_not_cited) <= 5
+
+
+async def test_half_a_character_in_a_question_is_mended(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [note(KILN), note("x")])
+        answered = await ask(engine, "When does the kiln\ud83d fire?")
+        assert answered.question == "When does the kiln\ufffd fire?"
+        assert answered.citations
 
 
 async def test_reference_engine_answers_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -233,9 +234,17 @@ async def test_nothing_is_honest(folder: Path) -> None:
     assert (answered.says_nothing, answered.by) == (True, By.ENDPOINT)
 
 
-async def test_key_that_a_server_repeats_is_taken_out(folder: Path) -> None:
-    answered = await answered_with(folder, said(f"{KILN} Your key is {KEY} [1].", KEY))
+@pytest.mark.parametrize("spelled", [KEY, KEY.replace("s", "\\u0073"), KEY.replace("-", "\\u002D")])
+async def test_key_that_a_server_repeats_is_taken_out(folder: Path, spelled: str) -> None:
+    body = said(f"{KILN} Your key is {KEY} [1].", KEY).body.replace(KEY.encode(), spelled.encode())
+    answered = await answered_with(folder, Reply(body))
+    assert answered.by is By.ENDPOINT
     assert KEY not in repr(answered)
+
+
+async def test_half_a_character_is_mended(folder: Path) -> None:
+    answered = await answered_with(folder, said(f"{KILN} It\ud83d is \ud83d\ude00 [1]."))
+    assert answered.sentences[1].text == "It\ufffd is \U0001f600."
 
 
 @pytest.mark.parametrize(
@@ -324,6 +333,36 @@ async def test_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         error = await refused(writer_of(chat))
         assert isinstance(error, Unavailable)
         assert "did not answer within" in error.text
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 100 Continue\r\n\r\n", b"X"])
+async def test_server_that_dribbles_is_given_up(monkeypatch: pytest.MonkeyPatch, head: bytes) -> None:
+    """It is never silent, and its answer never begins."""
+    monkeypatch.setattr(module, "_LIMITS", replace(module._LIMITS, answer_s=0.2))
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"" if head.startswith(b"HTTP") else b"HTTP/1.1 200 OK\r\nX: ")
+        while not reader.at_eof():
+            writer.write(head)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1_000), 0.02)
+        writer.close()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        error = await refused(EndpointWriter(address, "m", StaticCredential(KEY)))
+        assert isinstance(error, Unavailable)
+        assert "did not finish its answer within" in error.text
+        await ended.wait()
+
+
+async def test_what_a_model_thinks_without_end_holds_nothing_up() -> None:
+    async with chatting() as chat:
+        for thought in (" " * 2_000_000, "<think>" * 280_000):
+            chat.answer = said(f"x{thought}y")
+            assert "is longer than" in (await refused(writer_of(chat))).text
 
 
 async def test_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

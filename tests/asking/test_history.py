@@ -52,12 +52,12 @@ def test_answers_that_cite_or_read_what_was_removed_go() -> None:
 
 def test_answer_that_comes_after_a_removal_does_not_bring_back_what_went() -> None:
     history = History()
-    before = history.mark()
+    before = history.now()
     history.drop([ItemId("a")])
     assert not history.add(answered("late", "a"), before)
     assert not history.add(answered("late", "b", "a"), before)
     assert history.add(answered("other", "b"), before)
-    assert history.add(answered("asked anew", "a"), history.mark())
+    assert history.add(answered("asked anew", "a"), history.now())
     history.clear()
     assert not history.add(answered("late", "c"), before)
-    assert history.add(answered("asked anew", "c"), history.mark())
+    assert history.add(answered("asked anew", "c"), history.now())

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from explorer.asking import MIN_SUPPORT, Mark, Sentence
+from explorer.asking.asking import place_of
+from explorer.asking.loose import Loose
 from explorer.asking.overlap import share_held, terms_of, words_of
-from explorer.asking.sentences import apart, by_marks, by_quotes, quotes_in
+from explorer.asking.sentences import MOST_SENTENCES, apart, by_marks, by_quotes, quotes_in
+from explorer.contract import Passage
 
 PASSAGES = [
     "Ann sold her red bicycle to Bo in Ulm.",
@@ -120,6 +126,13 @@ def test_long_answers_take_no_longer_than_they_are(part: str) -> None:
     apart(answer)
 
 
+def test_answer_of_very_many_sentences_ends_with_an_ellipsis() -> None:
+    for taken in (by_marks("So it is [1].\n" * 1_000, PASSAGES), by_quotes("So it is.\n" * 1_000, PASSAGES)):
+        assert len(taken) == MOST_SENTENCES + 1
+        assert told(taken)[-1] == ("…", (), None)
+    assert len(by_marks("So it is [1].\n" * MOST_SENTENCES, PASSAGES)) == MOST_SENTENCES
+
+
 # --- an engine's own words ---
 
 
@@ -175,6 +188,51 @@ def test_what_an_engine_says_of_its_answer_is_kept_apart() -> None:
     assert apart("- “x”\n\n(Searched by words alone: out.)") == ("- “x”", "Searched by words alone: out.")
     assert apart("(All of it.)") == ("(All of it.)", None)
     assert apart("- “x” (4 May 2024)") == ("- “x” (4 May 2024)", None)
+
+
+@pytest.mark.parametrize("odd", ["\x1c", "\x1e", "\x1f", "\x85", "\u2028", "\r\n", "\0"])
+def test_odd_characters_in_a_snippet_are_part_of_it(odd: str) -> None:
+    snippet = f"Ann sold her{odd}red bicycle to Bo."
+    quoted = " ".join(snippet.split(odd)) if odd in "\x85\u2028\r\n" else snippet
+    assert told(by_quotes(f"- “{quoted}”", [snippet])) == [(f"“{quoted}”", (1,), None)]
+    assert quotes_in(f"- “{quoted}”") == [quoted]
+
+
+def test_no_pattern_grows_with_what_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a regular expression as long as an item is made, for seconds, nothing else runs."""
+    made: list[int] = []
+    compiled: Any = re._compile  # type: ignore[attr-defined]
+
+    def note(pattern: Any, flags: int) -> Any:
+        made.append(len(getattr(pattern, "pattern", pattern)))
+        return compiled(pattern, flags)
+
+    monkeypatch.setattr(re, "_compile", note)
+    item = "".join(f"word{number}\n" for number in range(10_000))
+    sentences = by_quotes(f"From 2 stored items: {item} | {PASSAGES[1]}", [item, PASSAGES[1]])
+    assert [sentence.cites for sentence in sentences] == [(1,), (2,)]
+    assert place_of(" ".join(item.split()), item) == Passage(start=0, stop=len(item) - 1)
+    re.search("seen", item)
+    assert max(made) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "start", "place"),
+    [
+        ("a b", "a b", 0, (0, 3)),
+        (" a \n\tb ", "a b", 0, (1, 6)),
+        ("a b  a\nb", "a b", 1, (5, 8)),
+        ("a b  a\nb", "a b", 4, (5, 8)),
+        ("a b", "b", 99, None),
+        ("  a", "a", 1, (2, 3)),
+        ("", "a", 0, None),
+        (" ", "", 0, None),
+        ("a\x1fb", "a b", 0, None),
+        ("xa by", "a b", 0, (1, 4)),
+    ],
+)
+def test_text_is_found_white_space_aside(text: str, quote: str, start: int, place: tuple[int, int] | None) -> None:
+    assert Loose(text).find(quote, start) == place
 
 
 def test_quotes_of_an_answer() -> None:

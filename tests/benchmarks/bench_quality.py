@@ -135,7 +135,7 @@ class Corpus:
                 start = 0
                 for number, turn in enumerate(item.turns):
                     stop = start + len(turn.render_text())
-                    self._turns[id, number] = (start, stop)
+                    self._turns[id, number] = (start + len(f"{turn.role}: "), stop)  # as quotes begin
                     start = stop + 1
 
     def shows(self, question: Question, id: ItemId, place: Passage | None) -> bool:

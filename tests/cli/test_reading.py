@@ -119,6 +119,7 @@ def test_every_field_of_the_filter_has_its_flag(run: Run) -> None:
         (["list", "--db", "m.db", "--thr", "x"], "--thr"),
         (["list", "--db", "m.db", "--kind", "rumour"], "rumour"),
         (["list", "--db", "m.db", "--turns", "4-5"], "write a range of turns like 4..5"),
+        (["list", "--db", "m.db", "--turns", "9" * 5_000], "write a range of turns like 4..5"),
         (["list", "--db", "m.db", "--turns", "0..4294967296"], "less than or equal to 4294967295"),
         (["list", "--db", "m.db", "--observed-after", "yesterday"], "or as a day like 2026-10-04"),
         (["list", "--db", "m.db", "--observed-after", "2026-02-30"], "day"),

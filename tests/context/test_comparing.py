@@ -95,3 +95,17 @@ def test_a_long_line_is_compared_by_its_ends() -> None:
 
 def test_other_line_ends_than_lf_are_text() -> None:
     assert changed("a\u2028b\rc\n", "a\u2028b\rd\n") == [("removed", "a\u2028b\rc"), ("added", "a\u2028b\rd")]
+
+
+@pytest.mark.parametrize("unit", ["line", "word"])
+def test_what_is_the_same_again_and_again_is_compared_as_well(unit: str) -> None:
+    """Which would take minutes if every place were compared with every other that is the same."""
+    end = "\n" if unit == "line" else " "
+    one, other = f"a{end}b{end}" * 2_000, f"b{end}b{end}a{end}" * 600
+    lines = compare(f"begin{end}{one}stop\n", f"begin{end}{other}stop\n").lines
+    left = [line.text for line in lines if line.change is not Change.ADDED]
+    right = [line.text for line in lines if line.change is not Change.REMOVED]
+    assert "\n".join(left) == f"begin{end}{one}stop"
+    assert "\n".join(right) == f"begin{end}{other}stop"
+    if unit == "line":
+        assert (lines[0].change, lines[-1].change) == (Change.SAME, Change.SAME)

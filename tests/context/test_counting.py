@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from explorer.context import counting, differs, estimate, estimator_name, fair_tokens
+from explorer.context import count_again, counting, estimate
+from explorer.context.counting import differs, fair_tokens
 from explorer.engines.embedding.wordllama import tokenizer
 
 # Article 1 of the Universal Declaration of Human Rights, as the United Nations publish it.
@@ -63,9 +64,9 @@ def test_known_counts() -> None:
 
 def test_without_a_tokenizer_scripts_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = {name: fair_tokens(text) for name, text in ARTICLE.items()}
-    assert estimator_name() == "Llama 2 tokenizer"
+    assert count_again("").by == "Llama 2 tokenizer"
     monkeypatch.setattr(counting, "tokenizer", lambda: None)
-    assert estimator_name() == "characters by script"
+    assert count_again("").by == "characters by script"
     for name, text in ARTICLE.items():
         assert fair_tokens(text) == pytest.approx(exact[name], rel=0.25), name
         assert not differs(fair_tokens(text), exact[name])
@@ -87,3 +88,23 @@ def test_more_than_half_is_a_difference() -> None:
     assert differs(151, 100)
     assert not differs(0, 0)
     assert differs(0, 1)
+
+
+def test_ids_in_the_frontmatter_are_no_surprise_but_chinese_is() -> None:
+    def document(read: str) -> str:
+        return f"---\ntokens: 9\nrefs: [{'61b6ba0c4de1' * 4}, {'0f3a9c77be52' * 4}]\n---\n\n# Context\n\n{read}\n"
+
+    counted = count_again(document("- prefers short answers in the morning"))
+    assert counted.tokens == fair_tokens(document("- prefers short answers in the morning"))
+    assert differs(estimate(document("- prefers short answers in the morning")), counted.tokens)
+    assert counted.frame > counted.tokens / 2
+    assert not counted.is_far
+    assert count_again(document(f"- {ARTICLE['zh']}")).is_far
+    assert (count_again("").tokens, count_again("").frame, count_again("").is_far) == (0, 0, False)
+
+
+def test_a_word_without_end_is_counted_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sequence of DNA, for one: looked for a digit from each letter on, it would take an hour."""
+    monkeypatch.setattr(counting, "tokenizer", lambda: None)
+    assert fair_tokens("ACGT" * 100_000) == 92_000
+    assert fair_tokens("ACGT" * 1_000 + "7") == 3_601

@@ -209,3 +209,19 @@ async def test_the_embedded_engine_can_be_told_apart(tmp_path: Path) -> None:
         assert body_of(trimmed) == body_of(after)
     finally:
         await engine.aclose()
+
+
+@pytest.mark.parametrize("many", ["[1]" * 40_000, " " * 80_000, "\n" * 80_000, "• " * 40_000])
+def test_marks_without_end_between_words_are_looked_at_once(many: str) -> None:
+    """Looked at from each of them on, they would take minutes."""
+    cited = [citation("a", "Tea is green."), citation("b", "Boats are red.")]
+    found = pieces_of(f"- Tea is green. {many}\n- Boats are red.", cited)
+    assert found is not None
+    assert [set(piece.ids) for piece in found] == [{"a"}, {"b"}]
+    pieces_of(f"- {many} tea {many} boats", cited)
+
+
+def test_a_word_that_is_everywhere_is_a_piece_wherever_it_stands() -> None:
+    found = pieces_of("tea " * 20_000, [citation("a", "tea")])
+    assert found is not None
+    assert len(found) == 20_000

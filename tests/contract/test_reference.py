@@ -153,10 +153,11 @@ async def test_cursors_are_offsets() -> None:
     assert await page("5") == ([], None)
     assert await page("18446744073709551615") == ([], None)
     assert await page("0", limit=5) == (["0", "1", "2", "3", "4"], None)
+    assert await page("0" * 5_000 + "4") == (["4"], None)
     assert await page("003", limit=2**64 - 1) == (["3", "4"], None)
 
 
-@pytest.mark.parametrize("cursor", ["", "-1", "1.0", "x", " 1", "1_0", "²", "١", "18446744073709551616"])
+@pytest.mark.parametrize("cursor", ["", "-1", "1.0", "x", " 1", "1_0", "²", "١", "18446744073709551616", "9" * 5_000])
 async def test_what_is_no_cursor_is_refused(cursor: str) -> None:
     engine = await holding(note("a"))
     for call in (

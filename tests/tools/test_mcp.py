@@ -176,6 +176,29 @@ async def test_the_window_and_the_agent_share_one_file_while_it_is_served(home, 
         await window.aclose()
 
 
+@pytest.mark.parametrize("flags", [[], ["--read-only"]])
+async def test_a_file_that_was_done_away_with_is_served_no_more(home, db, tmp_path, flags):
+    engine = SqliteEngine(db, embedder=None)
+    await engine.store(learning("forgotten with its file", PLACE))
+    await engine.aclose()
+    kept = tmp_path / "kept.db"
+    async with client(home, "--db", db, "--place", PLACE, *flags) as connected:
+        (hit,) = (await answer(connected, "list"))["items"]
+        db.rename(kept)
+        for name, arguments in (
+            ("memory_list", {}),
+            ("memory_get", {"ids": [hit["id"]]}),
+            ("memory_fetch", {"query": "file"}),
+            ("memory_recall", {"question": "What was forgotten?"}),
+            ("memory_explore", {"facet": "kind"}),
+        ):
+            said = await refusal(connected, name, arguments)
+            assert "was moved, deleted or replaced" in said or "there is no file" in said
+            assert str(tmp_path) not in said
+        kept.rename(db)
+        assert (await answer(connected, "list"))["items"] == [hit]
+
+
 # --- how it begins and ends
 
 
@@ -258,6 +281,48 @@ async def test_neither_a_bad_line_nor_a_cancelled_call_holds_up_what_comes_after
     assert f"# {'x' * 300_000}\n\nstored" in await texts(db)
 
 
+@pytest.mark.parametrize("written", ["1", "01", " 1 "])
+async def test_the_end_waits_for_no_call_that_was_cancelled(home, db, written):
+    """However the number of the call is written."""
+    async with started(home, "--db", db, "--place", PLACE) as wire:
+        wire.send(*HELLO)
+        await wire.receive()
+        with contextlib.closing(sqlite3.connect(db, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            wire.send(call(1, "store", {"learning": {"text": "waits"}}))
+            wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": written}})
+            wire.send(call(2, "list", {}))
+            assert (await wire.receive())["id"] == 2
+            other.execute("ROLLBACK")
+        assert wire.process.stdin is not None
+        wire.process.stdin.close()
+        async with asyncio.timeout(15):
+            status, out, _ = await wire.ended()
+    assert (status, out) == (0, b"")
+
+
+async def test_the_end_waits_for_calls_of_the_same_number(home, db):
+    asked = [call(1, "store", {"learning": {"text": f"fact {n}"}}) for n in range(8)]
+    stray = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    done = await asyncio.to_thread(run, home, "--db", db, "--place", PLACE, stdin=lines(*HELLO, *asked, stray))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [said["id"] for said in answers if said["id"] == 1 and "result" in said] == [1] * 8
+    assert len(await texts(db)) == 8
+
+
+async def test_each_message_is_one_line_for_any_reader(home, db):
+    text = "one\u2028two\u2029three\x85four\x1cfive\x0bsix\rseven"
+    async with started(home, "--db", db, "--place", PLACE) as wire:
+        wire.send(*HELLO, call(1, "store", {"document": {"text": text}}))
+        assert [(await wire.receive())["id"] for _ in range(2)] == ["hello", 1]
+        wire.send(call(2, "list", {}))
+        assert wire.process.stdout is not None
+        line = (await wire.process.stdout.readline()).decode()
+    assert len(line.splitlines()) == 1
+    (item,) = json.loads(json.loads(line)["result"]["content"][0]["text"])["items"]
+    assert item["text"] == text
+
+
 # --- what is refused at the start
 
 
@@ -269,6 +334,7 @@ async def test_neither_a_bad_line_nor_a_cancelled_call_holds_up_what_comes_after
         ([], "the following arguments are required: --place"),
         (["--place", PLACE, "--http", "0.0.0.0:80"], "write a port from 0 to 65535; only 127.0.0.1 is served"),
         (["--place", PLACE, "--http", "70000"], "write a port from 0 to 65535"),
+        (["--place", PLACE, "--http", "0000000070000"], "write a port from 0 to 65535"),
     ],
 )
 def test_wrong_flags_are_refused_before_a_file_is_made(db, capsys, args, said):

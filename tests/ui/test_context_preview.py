@@ -275,6 +275,8 @@ async def test_two_estimates_stand_beside_each_other(qtbot: QtBot, tmp_path: Pat
         panel.resize(900, 420)
         await until(lambda: "; by " in panel.numbers.estimate_label.text())
         assert panel.numbers.estimate_label.text().startswith("estimate, 4 characters a token; by ")
+        assert not panel.numbers.warning.isVisible()
+        assert "are the frontmatter with its ids" in panel.numbers.tokens_label.toolTip()
 
 
 async def test_chinese_is_told_to_take_more(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

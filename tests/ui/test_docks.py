@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMenu, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from explorer.ui.main_window import MainWindow
+from explorer.ui.seals import sealed
 from explorer.ui.theme import Theme
 from tests.conftest import Until
 from tests.ui.test_main_window import opened
@@ -201,6 +202,21 @@ async def test_what_was_arranged_by_keys_comes_back(qtbot: QtBot, tmp_path: Path
         window.restore_layout()
         assert window.dockWidgetArea(dock(window, "facetsDock")) is RIGHT
         assert not dock(window, "namespacesDock").isVisible()
+
+
+async def test_a_layout_of_before_there_were_these_panels_is_left_alone(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    async with opened(qtbot, tmp_path, until, settings=settings) as window:
+        close_button(window, "facetsDock").click()
+        settings.setValue("state", sealed(window.saveState(1)))  # as of the version with neither context.md nor Ask
+        settings.setValue("geometry", sealed(window.saveGeometry()))
+        kept = {key: settings.value(key) for key in ("geometry", "state")}
+    async with opened(qtbot, tmp_path, until, settings=settings) as window:
+        window.restore_layout(kept)
+        assert dock(window, "facetsDock").isVisible()
+        assert dock(window, "askDock") in window.tabifiedDockWidgets(dock(window, "contextDock"))
 
 
 @pytest.fixture

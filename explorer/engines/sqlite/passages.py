@@ -20,7 +20,7 @@ _SHARED = 250
 """Characters that two neighbouring passages share, at most: a turn, or a sentence."""
 _TURNS = 3
 """Turns of a conversation in one passage."""
-_QUOTED = 300
+QUOTED = 300
 """Characters of a statement, at most."""
 
 _ENDS = ("\n", ". ", "! ", "? ", "。", "！", "？")
@@ -63,11 +63,11 @@ def statements_of(item: StoreItem) -> list[Span]:
         units = [
             part
             for start, stop in turns_of(item)
-            for part in ([(start, stop)] if stop - start <= _QUOTED else _sentences(text, start, stop))
+            for part in ([(start, stop)] if stop - start <= QUOTED else sentences_of(text, start, stop))
         ]
     else:
-        units = _sentences(text, 0, len(text))
-    return [piece for start, stop in units for piece in _cut(text, start, stop, _QUOTED, 0)] or _all(text)
+        units = sentences_of(text, 0, len(text))
+    return [piece for start, stop in units for piece in _cut(text, start, stop, QUOTED, 0)] or _all(text)
 
 
 def turns_of(item: Conversation) -> list[Span]:
@@ -85,7 +85,8 @@ def _all(text: str) -> list[Span]:
     return [(0, len(text))] if text else []
 
 
-def _sentences(text: str, first: int, last: int) -> list[Span]:
+def sentences_of(text: str, first: int, last: int) -> list[Span]:
+    """The sentences and lines of a piece of a text, in order."""
     spans = []
     start = first
     for end in _END.finditer(text, first, last):

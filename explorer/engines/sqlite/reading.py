@@ -8,10 +8,10 @@ import threading
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from explorer.contract import (
     HistogramRequest,
     Hit,
     ItemId,
+    ItemKind,
     ListPage,
     ListRequest,
     MetaFilter,
@@ -46,17 +47,18 @@ from explorer.contract import (
     WeightProfile,
     admitted_by,
 )
-from explorer.engines.sqlite import cursors, facets, recall, timeline
+from explorer.engines.sqlite import broad, cursors, facets, recall, timeline
 from explorer.engines.sqlite.columns import Columns, Mask
 from explorer.engines.sqlite.cursors import RankPlace
 from explorer.engines.sqlite.failures import Contradiction
 from explorer.engines.sqlite.fields import Field
-from explorer.engines.sqlite.filters import Filters, canonical
+from explorer.engines.sqlite.filters import Filters, Selection, canonical
 from explorer.engines.sqlite.listings import Listings
 from explorer.engines.sqlite.nearest import VectorIndex
 from explorer.engines.sqlite.order import NewestFirst
 from explorer.engines.sqlite.payloads import Item, read_payload
 from explorer.engines.sqlite.ranking import Question, Ranker, Ranking
+from explorer.engines.sqlite.recall import Quote
 from explorer.engines.sqlite.schema import State
 from explorer.engines.sqlite.search import KeywordSearch
 from explorer.engines.sqlite.tokens import parse_query, spaced
@@ -73,6 +75,10 @@ _MISSED = 2_000
 """Items that only seem to be hits, and as many characters as `_MISSED_CHARS`, after which a page ends though it is not
 full; its cursor goes on."""
 _MISSED_CHARS = 20_000_000
+
+_LOOKED_AT = 200
+"""Items in which answers to the parts of a broad question are looked for: so many of the best, and of the newest."""
+_WHOLE = 0.999
 
 MODEL = "sqlite"
 
@@ -365,36 +371,92 @@ class Reading:
             self._rankings.popitem(last=False)
 
     def recall(self, conn: sqlite3.Connection, req: RecallRequest, meaning: Meaning) -> RecallAnswer:
-        is_hybrid = meaning.vector is not None
-        mode = FetchMode.HYBRID if is_hybrid else FetchMode.KEYWORD
+        mode = FetchMode.KEYWORD if meaning.vector is None else FetchMode.HYBRID
         query = recall.spread(parse_query(req.question))
         question = Question(query, spaced(req.question), mode, meaning.vector, req.refers_to)
+        apart = broad.taken_apart(req.question)
         with self._lock:
             self._sync_search(conn)
             loaded = _Loaded(conn)
-            ranking = self._rank(loaded, question, self._filters.select(conn, req.filter).mask)
-            sought = self._ranker.sought(conn, recall.content_of(query), question.phrase)
-            found = []
-            for place in ranking.after(None, min(req.limit, self._columns.rows)):
-                id, item = loaded.take(place.row)
-                found.append(_Found(place, id, item))
-            named = recall.named_in(query, [one.item for one in found])
-            has_vector = self._vectors.covered(self._columns.rows)
-            quotes = []
-            for one in found:
-                # An item that waits for its vector is not far in meaning: nobody knows.
-                is_known = is_hybrid and bool(has_vector[one.place.row])
-                parts = ranking.breakdown(one.place, one.item.meta.observed_at)
-                nearest = partial(self._ranker.span, conn, one.place.row, one.item, question, sought)
-                quotes.append(
-                    recall.quote(one.item, sought, parts.vector_similarity if is_known else None, named, nearest)
-                )
-        given = recall.answering(quotes)
-        answer = recall.compose([quotes[number] for number in given])
+            selection = self._filters.select(conn, req.filter)
+            ranking = self._rank(loaded, question, selection.mask)
+            given: Listed[tuple[_Found, Quote]] = []
+            if apart is not None and apart.is_understood:
+                given = self._answers_to_parts(loaded, apart, selection, ranking, req.limit)
+            if not given:
+                given = self._answers(loaded, question, ranking, req.limit)
+            if not given and apart is not None and not apart.is_understood:
+                given = self._answers_to_parts(loaded, apart, selection, ranking, req.limit)
+        answer = recall.compose([quote for _, quote in given])
         if meaning.failure is not None:
             answer += f"\n\n(Searched by words alone: {meaning.failure}.)"
-        citations = [_citation(found[number], quotes[number]) for number in given]
+        citations = [_citation(found, quote) for found, quote in given]
         return RecallAnswer(answer=answer, citations=citations, model=MODEL)
+
+    def _answers(
+        self, loaded: _Loaded, question: Question, ranking: Ranking, limit: int
+    ) -> Listed[tuple[_Found, Quote]]:
+        """What the best items say that answers a question as a whole; in words, unless only a tool or code does."""
+        sought = self._ranker.sought(loaded.conn, recall.content_of(question.query), question.phrase)
+        found = []
+        for place in ranking.after(None, min(limit, self._columns.rows)):
+            id, item = loaded.take(place.row)
+            found.append(_Found(place, id, item))
+        named = recall.named_in(question.query, [one.item for one in found])
+        has_vector = self._vectors.covered(self._columns.rows)
+        for in_words in (True, False):
+            quoted = []
+            for one in found:
+                # An item that waits for its vector is not far in meaning: nobody knows.
+                is_known = question.vector is not None and bool(has_vector[one.place.row])
+                parts = ranking.breakdown(one.place, one.item.meta.observed_at)
+                similarity = parts.vector_similarity if is_known else None
+                nearest = partial(self._ranker.span, loaded.conn, one.place.row, one.item, question, sought)
+                quote = recall.quote(one.item, sought, similarity, named, nearest, in_words=in_words)
+                if quote is not None:
+                    quoted.append((one, quote))
+            given = recall.answering([quote for _, quote in quoted])
+            if given:
+                return [quoted[number] for number in given]
+        return []
+
+    def _answers_to_parts(
+        self, loaded: _Loaded, apart: broad.Broad, selection: Selection, ranking: Ranking, limit: int
+    ) -> Listed[tuple[_Found, Quote]]:
+        """What answers the parts of a broad question, each by itself, by turns; an item once."""
+        limit = min(limit, self._columns.rows)
+        ranked = ranking.after(None, _LOOKED_AT)
+        newest = self._order.page(selection, None, _LOOKED_AT)
+        places = {place.row: place for place in ranked}
+        rows = [] if apart.is_recent else list(places)  # what is new is given newest first
+        found = {}
+        for row in dict.fromkeys([*rows, *newest]):
+            id, item = loaded.take(row)
+            found[row] = _Found(places.get(row, RankPlace(False, 0.0, row)), id, item)
+        among = list(found.values())
+        if apart.is_recent:
+            among = _recent(among)
+        aspects = dict.fromkeys(aspect for part in apart.parts for aspect in part.aspects)
+        answers = [_saying(among, aspect) for aspect in aspects]
+        for part in apart.parts:
+            if not part.aspects:
+                answers.append(iter(self._answers_to_part(loaded, part, selection.mask, limit)))
+        return recall.by_turns(answers, limit, lambda one: one.id)
+
+    def _answers_to_part(
+        self, loaded: _Loaded, part: broad.Part, mask: Mask, limit: int
+    ) -> Listed[tuple[_Found, Quote]]:
+        """What holds nearly all words of a part, and all of what the question is about."""
+        query = recall.spread(parse_query(part.text))
+        question = Question(query, spaced(part.text), FetchMode.KEYWORD, None, None)
+        answers = self._answers(loaded, question, self._rank(loaded, question, mask), limit)
+        about = self._ranker.sought(loaded.conn, parse_query(part.subject), spaced(part.subject))
+        return [
+            (one, quote)
+            for one, quote in answers
+            if quote.share >= recall.BY_WORDS_ALONE
+            and (not part.subject or about.shares(one.item, [quote.best.span])[0] > _WHOLE)
+        ]
 
     def rows_of(self, conn: sqlite3.Connection, ids: Iterable[ItemId]) -> Sequence[int]:
         """The rows of the ids that are held, ascending."""
@@ -447,7 +509,31 @@ class Reading:
         return state
 
 
-def _citation(found: _Found, quote: recall.Quote) -> Citation:
+def _saying(among: Sequence[_Found], aspect: broad.Aspect) -> Iterator[tuple[_Found, Quote]]:
+    """The items that say something of an aspect, each with the first that it says; learnings first."""
+    for one in sorted(among, key=lambda one: one.item.item_kind is not ItemKind.LEARNING):
+        for span in islice(broad.saying(one.item, aspect), 1):
+            yield one, recall.quote_at(one.item, span)
+    told = set()
+    for one in among if aspect.has_places else ():
+        where = broad.place_of(one.item)
+        if where is not None and where not in told and (first := recall.first_in_words(one.item)) is not None:
+            told.add(where)
+            yield one, recall.quote_at(one.item, first, where)
+
+
+def _recent(among: Sequence[_Found]) -> Listed[_Found]:
+    """Those of the last days of their own time."""
+    days = [one.item.meta.observed_at for one in among]
+    newest = max((day.date() for day in days if day is not None), default=None)
+    return [
+        one
+        for one, day in zip(among, days, strict=True)
+        if newest is not None and day is not None and newest - day.date() <= broad.RECENT
+    ]
+
+
+def _citation(found: _Found, quote: Quote) -> Citation:
     start, stop = quote.best.span
     return Citation(
         id=found.id,

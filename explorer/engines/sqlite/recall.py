@@ -10,17 +10,21 @@ tests/benchmarks/bench_quality.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from typing import TypeVar
 
-from explorer.contract import NOTHING_ANSWERS, Conversation, StoreItem
+from explorer.contract import NOTHING_ANSWERS, Conversation, Role, StoreItem
 from explorer.contract.model import collapsed
 from explorer.engines.sqlite.days import meant, written
 from explorer.engines.sqlite.passages import Span, statements_of, turns_of
 from explorer.engines.sqlite.search import COMMON
 from explorer.engines.sqlite.sought import Sought
 from explorer.engines.sqlite.tokens import MAX_UNITS, Query, Unit, parse_query, spaced
+
+T = TypeVar("T")
 
 _MAX_QUOTED = 8
 """Statements in an answer, however many items are cited."""
@@ -30,16 +34,25 @@ _FURTHER = 0.8
 """The part of an item's best share that its next statement needs."""
 _BY_WORDS = 0.25
 """The share of a question that a statement holds, from which it answers where words are all there is."""
-_BY_WORDS_ALONE = 0.75
+BY_WORDS_ALONE = 0.75
 """That share from which it answers however far its item is in meaning."""
 _BY_BOTH = 1.3
 _SIMILARITY_COUNTS = 3.0
 """The share and so many times the similarity together are the evidence, which answers from `_BY_BOTH`."""
-_BESIDE = 0.3
+_BESIDE = 0.4
 """The part of the best evidence that a further item needs."""
+_BESIDE_THE_SURE = 0.5
+"""That part where the best answers by its words alone."""
+_MOST_REMARKED = 80
+"""Characters of a place that is told."""
+_CODE_MARKS = frozenset("{}[]()<>=;\\_")
+_MARKS_OF_CODE = 0.15
+"""The part of such marks among a statement's characters from which it is code or data, and no sentence."""
 
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2}):\s")
 """How a turn begins that says who speaks, where the role alone does not tell."""
+_DATA = re.compile(r'\s*(?:\{|\[[\[{"]|"[^"\n]{1,60}":)')
+"""How a piece of JSON begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,7 @@ class Quote:
     def is_answer(self) -> bool:
         if self.similarity is None:
             return self.share >= _BY_WORDS
-        return self.share >= _BY_WORDS_ALONE or self.evidence >= _BY_BOTH
+        return self.share >= BY_WORDS_ALONE or self.evidence >= _BY_BOTH
 
 
 def spread(query: Query) -> Query:
@@ -115,21 +128,60 @@ def named_in(query: Query, items: Sequence[StoreItem]) -> frozenset[str]:
     return frozenset(terms - COMMON).intersection(unit.terms[0] for unit in query.units)
 
 
+def is_code(text: str) -> bool:
+    """Whether a statement is code or data for the most part."""
+    chars = sum(map(len, text.split()))
+    return _DATA.match(text) is not None or sum(map(text.count, _CODE_MARKS)) >= _MARKS_OF_CODE * chars
+
+
+def _telling(item: StoreItem, statements: Sequence[Span], *, in_words: bool) -> list[int]:
+    """The numbers of the statements that may be quoted: those that tell anything.
+
+    `in_words`: none of a tool's, and no code.
+    """
+    text = item.render_text()
+    turns = turns_of(item) if isinstance(item, Conversation) else []
+    telling = []
+    number = 0
+    for at, (start, stop) in enumerate(statements):
+        while turns and start >= turns[number][1]:
+            number += 1
+        role = item.turns[number].role if isinstance(item, Conversation) else None
+        said = text[_said_from(item, turns, number, start) : stop]
+        if COMMON.issuperset(spaced(said).split()) or (in_words and (role is Role.TOOL or is_code(said))):
+            continue
+        telling.append(at)
+    return telling
+
+
+def _said_from(item: StoreItem, turns: Sequence[Span], number: int, start: int) -> int:
+    """Where the quote of a statement begins: behind the role, where the statement begins its turn."""
+    if isinstance(item, Conversation) and start == turns[number][0]:
+        return start + len(f"{item.turns[number].role}: ")
+    return start
+
+
 def quote(
     item: StoreItem,
     sought: Sought,
     similarity: float | None = None,
     named: Collection[str] = (),
     nearest: Callable[[], Span | None] = lambda: None,
-) -> Quote:
+    *,
+    in_words: bool = True,
+) -> Quote | None:
     """The statements of an item that hold most of what is sought, the first among equals.
 
-    `named`: as `named_in` has them. `nearest`: the passage to look in where no statement holds anything of it. The
-    item's text must not be empty.
+    `named`: as `named_in` has them. `nearest`: the passage to look in where no statement holds anything of it.
+    `in_words`: a tool's statements and code are none. None where there is nothing to quote. The item's text must not
+    be empty.
     """
     statements = statements_of(item)
+    telling = _telling(item, statements, in_words=in_words)
+    if not telling:
+        return None
     shares = sought.shares(item, statements)
-    order = sorted(range(len(statements)), key=lambda at: (-shares[at], at))
+    order = sorted(telling, key=lambda at: (-shares[at], at))
     if not shares[order[0]] and (near := nearest()) is not None:
         order.sort(key=lambda at: statements[at][0] < near[0])
     least = max(_FURTHER * shares[order[0]], 1e-9)
@@ -143,6 +195,16 @@ def quote(
     return Quote(tuple(quoted), shares[order[0]], similarity, _is_of(named, item, quoted[0].span, names))
 
 
+def quote_at(item: StoreItem, span: Span, where: str = "") -> Quote:
+    """A piece of an item as its whole quote, for what it is and not for the words that it holds.
+
+    `where`: what is to be said of its place.
+    """
+    statement = _statement(item, [span], 0, speakers_of(item))
+    remark = ", ".join(filter(None, (re.sub(r"[()\s]+", " ", where)[:_MOST_REMARKED].strip(), statement.remark)))
+    return Quote((replace(statement, remark=remark),), 1.0)
+
+
 def _statement(item: StoreItem, statements: Sequence[Span], at: int, names: Sequence[str]) -> Statement:
     """One statement as it is quoted: a turn that asks, with the reply to it."""
     text = item.render_text()
@@ -153,10 +215,11 @@ def _statement(item: StoreItem, statements: Sequence[Span], at: int, names: Sequ
         number = _turn_at(turns, start)
         turn = item.turns[number]
         when = turn.at or when
-        if start > turns[number][0]:
+        if start > turns[number][0] or not names:
             who = names[number] if names else str(turn.role)
         if text[start:stop].endswith("?") and stop == turns[number][1] and at + 1 < len(statements):
             stop = statements[at + 1][1]
+        start = _said_from(item, turns, number, start)
     return Statement((start, stop), text[start:stop], _remark(who, when and when.date(), text[start:stop]))
 
 
@@ -190,7 +253,31 @@ def answering(quotes: Sequence[Quote]) -> list[int]:
     best = max(quotes, key=lambda quote: quote.evidence)
     if not best.is_of_named:
         return []
-    return [number for number, quote in enumerate(quotes) if quote.evidence >= _BESIDE * best.evidence]
+    least = (_BESIDE_THE_SURE if best.share >= BY_WORDS_ALONE else _BESIDE) * best.evidence
+    return [number for number, quote in enumerate(quotes) if quote.evidence >= least]
+
+
+def first_in_words(item: StoreItem) -> Span | None:
+    """The first statement of an item that is a sentence and tells anything."""
+    statements = statements_of(item)
+    telling = _telling(item, statements, in_words=True)
+    return statements[telling[0]] if telling else None
+
+
+def by_turns(
+    answers: Sequence[Iterator[tuple[T, Quote]]], limit: int, id: Callable[[T], Hashable]
+) -> list[tuple[T, Quote]]:
+    """The first answer of each, then the second of each, and so on: at most `limit`, and what has one `id` once."""
+    given: dict[Hashable, tuple[T, Quote]] = {}
+    waiting = deque(answers)
+    while waiting and len(given) < limit:
+        answer = next((one for one in waiting[0] if id(one[0]) not in given), None)
+        if answer is None:
+            waiting.popleft()
+        else:
+            given[id(answer[0])] = answer
+            waiting.rotate(-1)
+    return list(given.values())
 
 
 def compose(quotes: Sequence[Quote]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, auto
 from typing import NamedTuple
 
 from explorer.context import State, Trimmed
@@ -14,11 +14,11 @@ from explorer.ui.context_parts.shown import failures_of
 class Way(Enum):
     """What can be done about it."""
 
-    NONE = "none"
-    REST = "rest"
+    NONE = auto()
+    REST = auto()
     """See what was left out."""
-    AGAIN = "again"
-    PUT_BACK = "put back"
+    AGAIN = auto()
+    PUT_BACK = auto()
 
 
 class Emptiness(NamedTuple):

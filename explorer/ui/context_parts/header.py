@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from explorer.contract import Namespace
-from explorer.i18n import mark, tr
+from explorer.i18n import mark, tr, tr_in
 from explorer.ui import icons
 from explorer.ui.context_parts.node_button import NodeButton
 from explorer.ui.context_parts.pages import RENDERED, SOURCE
@@ -31,6 +31,8 @@ class ContextHeader(Header):
         self.node_button = NodeButton("contextNodeButton", tr("Brief for"), nodes)
         self.node_button.follows = tr("The node of the filter")
         self.segments = Segments([RENDERED, SOURCE, ITEMS])
+        # Translators: a document as it is written
+        self.segments.set_words(SOURCE, tr_in("view", "Source"))
         self.segments.setObjectName("contextSegments")
         self.more_button = QToolButton()
         self.more_button.setObjectName("contextMoreButton")

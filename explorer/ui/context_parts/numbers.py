@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer import text
-from explorer.context import Gathered, Trimmed, differs
+from explorer.context import Gathered, SecondCount, Trimmed
 from explorer.i18n import tr, tr_n
 from explorer.ui import icons
 from explorer.ui.context_parts.budget import LEAST, MOST, BudgetRow
@@ -33,8 +33,7 @@ class Numbers(QFrame):
         super().__init__(parent)
         self.setProperty("surface", "head")
         self._tokens: int | None = None
-        self._counted: tuple[int, str] | None = None  # by the second count, and its name
-        self._is_far = False
+        self._counted: SecondCount | None = None
         self._is_list = False
         self.budget = BudgetRow()
         self.tokens_label = plain_label("smallStrong")
@@ -92,15 +91,14 @@ class Numbers(QFrame):
         self._tokens, self._counted = trimmed.doc.tokens, None
         self._show_counts()
 
-    def show_counted(self, tokens: int, by: str) -> None:
-        """The second count of what is shown, and the name of what it counts by."""
-        self._counted = tokens, by
-        self._is_far = bool(self._tokens) and differs(self._tokens or 0, tokens)
+    def show_counted(self, counted: SecondCount) -> None:
+        """The second count of what is shown."""
+        self._counted = counted
         self._show_counts()
 
     def clear(self) -> None:
         """There is no document."""
-        self._tokens, self._counted, self._is_far = None, None, False
+        self._tokens = self._counted = None
         self.bar.show_parts([])
         self.lines.show_parts([])
         self.without_row.hide()
@@ -117,7 +115,8 @@ class Numbers(QFrame):
         self._show_counts()
 
     def _show_counts(self) -> None:
-        self.warning.setVisible(self._is_far)
+        is_far = self._counted is not None and self._counted.is_far
+        self.warning.setVisible(is_far)
         if self._tokens is None:
             self.tokens_label.setText("")
             self.estimate_label.setText("")
@@ -126,19 +125,21 @@ class Numbers(QFrame):
         self.tokens_label.setText(tr("{n} of {total} tokens", n=n, total=total))
         whole = said = tr("estimate, 4 characters a token")
         if self._counted is not None:
-            counted, by = self._counted
-            other = tr("by {counter} {n}", counter=by, n=text.number(counted))
+            other = tr("by {counter} {n}", counter=self._counted.by, n=text.number(self._counted.tokens))
             whole = said = tr("{estimate}; {other}", estimate=whole, other=other)
-            between = _BETWEEN + (_WARNING + _BETWEEN if self._is_far else 0)
+            between = _BETWEEN + (_WARNING + _BETWEEN if is_far else 0)
             room = self.width() - 2 * _EDGE - self.tokens_label.sizeHint().width() - between
             if text_width(whole, "small") > room:
                 said = tr("{estimate}; {other}", estimate=tr("estimate"), other=other)
         self.estimate_label.setText(said)
-        _set_tone(self.estimate_label, "caution" if self._is_far else "text3")
-        _set_tone(self.tokens_label, "caution" if self._is_far else "")
+        _set_tone(self.estimate_label, "caution" if is_far else "text3")
+        _set_tone(self.tokens_label, "caution" if is_far else "")
         far = tr("The two differ by more than half: what a model counts may be far from the budget.")
-        self.warning.setAccessibleName(far if self._is_far else "")
-        more = [text.named(self.tokens_label.text(), whole), far if self._is_far else ""]
+        self.warning.setAccessibleName(far if is_far else "")
+        more = [text.named(self.tokens_label.text(), whole), far if is_far else ""]
+        if self._counted is not None and self._counted.frame:
+            ids = text.number(self._counted.frame)
+            more.append(tr("{n} of the second count are the frontmatter with its ids.", n=ids))
         for part in (self.tokens_label, self.estimate_label, self.warning):
             part.setToolTip(text.tip("\n".join(filter(None, more))))
 

@@ -153,8 +153,11 @@ def _by_point(blocks: Sequence[Block], cites: Sequence[Entry]) -> list[list[Entr
     """Of an answer in points that each quote what they rest on, the items of each; None of any other answer."""
     if not blocks or not all(block.marker and _MARK.search(block.text) is None for block in blocks):
         return None
-    quotes = [(entry, collapsed(entry.cited.quote)[:_ENOUGH]) for entry in cites if entry.cited is not None]
-    points = [[entry for entry, quote in quotes if quote and quote in collapsed(block.text)] for block in blocks]
+    quotes = [(entry, [collapsed(quote)[:_ENOUGH] for quote in entry.quotes]) for entry in cites]
+    points = [
+        [entry for entry, said in quotes if any(quote and quote in collapsed(block.text) for quote in said)]
+        for block in blocks
+    ]
     return points if all(points) else None
 
 

@@ -48,6 +48,8 @@ class Entry:
     """By which an answer may name it, from 1; none in the list of learnings."""
     cited: Cited | None = None
     """What of it was cited; None in the list of learnings."""
+    quotes: tuple[str, ...] = ()
+    """All that the answer may quote of it, that first."""
 
     @property
     def is_in(self) -> bool:
@@ -141,7 +143,9 @@ def _numbered(citations: Sequence[Citation]) -> list[tuple[Citation, tuple[int, 
 
 
 def _entry(cited: Citation, section: int, heading: str, numbers: tuple[int, ...]) -> Entry:
-    return Entry(hit_of(cited), section, heading, numbers=numbers, cited=Cited(cited.snippet, cited.place))
+    quotes = (cited.snippet, *cited.further)
+    place = Cited(cited.snippet, cited.place)
+    return Entry(hit_of(cited), section, heading, numbers=numbers, cited=place, quotes=quotes)
 
 
 def entries_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:

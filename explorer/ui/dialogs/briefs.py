@@ -29,7 +29,7 @@ from explorer.context import DEFAULT_BRIEFS, DEFAULT_LEARNINGS, Brief, ContextSp
 from explorer.context.presets import Preset, PresetStore
 from explorer.contract import MetaFilter, is_blank
 from explorer.contract.model import reason
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_in
 from explorer.ui import news
 from explorer.ui.banner import Banner
 from explorer.ui.dialogs.named_list import NamedList
@@ -122,7 +122,7 @@ class BriefsDialog(QDialog):
         self.question_edit = QPlainTextEdit()
         self.question_edit.setObjectName("briefQuestionEdit")
         self.question_edit.setProperty("kind", "field")
-        self.question_edit.setAccessibleName(tr("Question"))
+        self.question_edit.setAccessibleName(tr_in("asked", "Question"))
         self.question_edit.setTabChangesFocus(True)
         self.question_edit.setMinimumHeight(round(theme().metrics("body").lineSpacing() * _QUESTION_LINES) + 12)
         self.filter_label = plain_label("small", "text2")
@@ -143,7 +143,7 @@ class BriefsDialog(QDialog):
         form.addWidget(plain_label("small", "text2", tr("Heading")))
         form.addWidget(self.heading_edit)
         form.addSpacing(6)
-        form.addWidget(plain_label("small", "text2", tr("Question")))
+        form.addWidget(plain_label("small", "text2", tr_in("asked", "Question")))
         form.addWidget(self.question_edit, 1)
         form.addSpacing(6)
         form.addWidget(self.filter_label)

@@ -58,7 +58,7 @@ async def test_sentence_of_a_document(folder: Path) -> None:
         )
         answer = await recall(engine, "At how many degrees does the kiln fire?")
         assert snippets(answer)[0] == "The kiln fires at 1,240 degrees."
-        assert answer.answer == "- “The kiln fires at 1,240 degrees.”\n- “The kiln fires.”"
+        assert answer.answer == "- “The kiln fires at 1,240 degrees.”"
 
 
 async def test_turn_of_a_conversation_and_the_reply_to_a_question(folder: Path) -> None:
@@ -69,11 +69,11 @@ async def test_turn_of_a_conversation_and_the_reply_to_a_question(folder: Path) 
     ]
     async with opened(folder / "memory.db") as engine:
         await fill(engine, items)
-        assert snippets(await recall(engine, "Who sold a bicycle?")) == ["user: I sold my bicycle yesterday."]
+        assert snippets(await recall(engine, "Who sold a bicycle?")) == ["I sold my bicycle yesterday."]
         first = snippets(await recall(engine, "What did the vet say about the hamster?"))[0]
-        assert first == "user: What did the vet say about the hamster?\nassistant: It needs a diet."
+        assert first == "What did the vet say about the hamster?\nassistant: It needs a diet."
         # The question is within the turn: what follows it there is no reply.
-        assert "user: Which vet?" in snippets(await recall(engine, "Which vet?"))
+        assert "Which vet?" in snippets(await recall(engine, "Which vet?"))
 
 
 async def test_learning_and_title_are_quoted_too(folder: Path) -> None:
@@ -163,7 +163,7 @@ async def test_what_another_said_is_no_answer_about_somebody(folder: Path) -> No
     async with opened(folder / "memory.db") as engine:
         await fill(engine, items)
         assert snippets(await recall(engine, "What became of the red bicycle of Ann?")) == [
-            "user: Ann: I sold my red bicycle yesterday."
+            "Ann: I sold my red bicycle yesterday."
         ]
         assert (await recall(engine, "When was the red bicycle sold by Bo?")).answer == NOTHING_ANSWERS
         # Who is not known as a speaker is not asked for.
@@ -216,6 +216,36 @@ async def test_weaker_evidence_is_left_out_beside_stronger(folder: Path) -> None
         assert snippets(await recall(engine, "red kite seen over Ulm in June")) == [
             "The red kite was seen over Ulm in June."
         ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['{"deck":2,"kiln":"red kite kiln"}', "red_kite = kiln(); // red kite kiln {deck: 2};", "[kiln]=<red>;{kite}"],
+)
+async def test_code_and_what_tools_say_are_behind_words(folder: Path, code: str) -> None:
+    asked = "Which red kite flew over the kiln?"
+    data = Conversation(
+        turns=[
+            Turn(role=Role.USER, text="Which kite is it?"),
+            Turn(role=Role.TOOL, text="Red kite over kiln flew."),
+            Turn(role=Role.TOOL, text=code),
+        ]
+    )
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [data, note(code), note("x"), note("y")])
+        # Where nothing else answers, they do.
+        assert snippets(await recall(engine, asked))[0] == "Red kite over kiln flew."
+        await fill(engine, [note("A red kite was seen near the kiln.")])
+        said = snippets(await recall(engine, asked))
+        assert said[0] == "A red kite was seen near the kiln."
+        assert not [text for text in said if text == code or text == "Red kite over kiln flew."]
+
+
+async def test_what_tells_nothing_is_never_quoted(folder: Path) -> None:
+    async with opened(folder / "memory.db") as engine:
+        await fill(engine, [talk("a what", "The kiln."), talk("What is it?"), note("what?")])
+        assert snippets(await recall(engine, "a what")) == []
+        assert snippets(await recall(engine, "kiln user what")) == ["The kiln."]
 
 
 async def test_filter_limit_and_days_hold(folder: Path) -> None:
@@ -311,6 +341,8 @@ def test_question_of_many_runs_is_cut_as_a_query_is() -> None:
 
 
 def test_answering_keeps_the_order_and_drops_the_weak() -> None:
-    quotes = [quote_of(str(share), share=share) for share in (0.4, 0.05, 1.0, 0.2, 0.31)]
+    quotes = [quote_of(str(share), share=share) for share in (0.5, 0.05, 1.0, 0.49, 0.61)]
     assert answering(quotes) == [0, 2, 4]
+    # Beside what is less sure, more is given.
+    assert answering([quote_of(str(share), share=share) for share in (0.7, 0.29, 0.27)]) == [0, 1]
     assert answering([quote_of("x", share=0.2)]) == answering([]) == []
