@@ -44,10 +44,6 @@ class Sentence:
     begins_line: bool = True
     """Whether the answer has it on a line of its own, or first on its line."""
 
-    @property
-    def is_marked(self) -> bool:
-        return self.mark is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:

@@ -59,6 +59,11 @@ async def choose_target(
     return path
 
 
+def not_there(path: str | None) -> str:
+    """Why a memory's file is not opened, a sentence part: an empty one in its place would look all forgotten."""
+    return tr("{file} is not there any more; it was moved, renamed or removed", file=path)
+
+
 def _dialog(parent: QWidget, title: str, kinds: str, at: str) -> QFileDialog:
     dialog = QFileDialog(parent, title, at or str(Path.home()))
     dialog.setNameFilters([kinds, tr("All files") + " (*)"])

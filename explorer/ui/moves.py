@@ -32,6 +32,7 @@ from explorer.ui.dialogs.move import MoveDialog, Opened
 from explorer.ui.dialogs.move_parts import words
 from explorer.ui.dialogs.move_parts.form import HERE, Place
 from explorer.ui.engine_words import engine_label
+from explorer.ui.files import not_there
 from explorer.ui.main_window import MainWindow
 from explorer.ui.planned import Planned, sentences
 from explorer.ui.selected import plan_selected
@@ -146,8 +147,7 @@ class Moves(Planned[MoveDialog]):
 
     async def _built(self, saved: SavedConnection, credential: EngineCredential) -> Opened:
         if saved.last_opened is not None and await asyncio.to_thread(has_no_file, saved.settings):
-            path = saved.settings.path
-            raise ConfigError(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
+            raise ConfigError(not_there(saved.settings.path))
         engine = build_engine(saved.engine, saved.settings, credential)
         self._opened.append(engine)
         health = await engine.health()

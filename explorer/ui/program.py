@@ -37,7 +37,7 @@ from explorer.ui.ask import ask, confirm
 from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
-from explorer.ui.files import choose_memory
+from explorer.ui.files import choose_memory, not_there
 from explorer.ui.job_list import Job, Read
 from explorer.ui.jobs import Jobs
 from explorer.ui.main_window import MainWindow
@@ -71,8 +71,7 @@ class _Gone(ConfigError):
     """A memory whose file is not there."""
 
     def __init__(self, opened: Opened) -> None:
-        path = opened.settings.path
-        super().__init__(tr("{file} is not there any more; it was moved, renamed or removed", file=path))
+        super().__init__(not_there(opened.settings.path))
         self.opened = opened
 
 

@@ -182,7 +182,7 @@ async def test_reference_engine_answers_too() -> None:
     engine = await filled([learning("The kiln fires at noon."), learning("The kiln is closed on Mondays.")])
     answered = await ask(engine, "When does the kiln fire?")
     assert {sentence.cites for sentence in answered.sentences} == {(1,), (2,)}
-    assert not any(sentence.is_marked for sentence in answered.sentences)
+    assert all(sentence.mark is None for sentence in answered.sentences)
     assert all(cited.place is not None for cited in answered.citations)
     assert (await ask(await filled([]), "zzz")).says_nothing
 

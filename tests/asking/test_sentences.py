@@ -77,8 +77,6 @@ def test_words_that_the_cited_passage_does_not_hold_are_weak() -> None:
     assert (half.support, half.mark) == (MIN_SUPPORT, None)
     assert (weak.support, weak.mark) == (0.2, Mark.WEAK)
     assert (other.support, other.mark) == (0.0, Mark.WEAK)
-    assert weak.is_marked
-    assert not good.is_marked
 
 
 def test_words_of_one_stem_and_pairs_of_characters_count() -> None:
