@@ -38,9 +38,9 @@ DEFAULT_LIMIT = 8
 
 _MODES = (FetchMode.HYBRID, FetchMode.VECTOR, FetchMode.KEYWORD)
 """Best first."""
-_MOST_CITATIONS = 100
+_MOST_CITATIONS = 20
 """Of an engine that gives more than it was asked for."""
-_MOST_QUOTES = 200
+_MOST_QUOTES = 50
 """Besides the citations, that are looked for."""
 _GIVEN_CHARS = 2_000
 """Of one passage that a writer gets: engines may cite whole items."""
@@ -65,7 +65,7 @@ async def ask(
     filter = MetaFilter() if filter is None else filter
     answer = await engine.recall(RecallRequest(question=question, filter=filter, limit=limit))
     text, note = apart(answer.answer)
-    citations = await _placed(engine, text, answer.citations[:_MOST_CITATIONS], filter)
+    citations = await _placed(engine, text, answer.citations[: max(limit, _MOST_CITATIONS)], filter)
     reading = await _read(engine, question, filter, limit)
     cited = {citation.id for citation in citations}
     said = await _said(question, text, answer.model, citations, writer)

@@ -8,7 +8,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
@@ -353,6 +353,37 @@ async def test_an_answer_of_megabytes_is_shown_as_far_as_one_reads(qtbot: QtBot)
         assert len(rows) == 2
         assert max(len(row.toolTip()) + len(row.accessibleName()) for row in rows) < 10_000
         assert not panel.grab().isNull()
+
+
+async def test_an_answer_of_many_sentences_comes_in_parts(qtbot: QtBot) -> None:
+    async with showing(qtbot, None) as panel:
+        panel._show(Reply(answered(*(Sentence(f"So it is {at}.", (1,), 1.0) for at in range(101)))))
+        button = panel.view.more_button
+        assert button is not None
+        assert (len(panel.view.sentences), button.text()) == (40, "Show 61 more sentences")
+        QApplication.processEvents()
+        button.setFocus()
+        qtbot.keyClick(button, Qt.Key.Key_Space)
+        assert (len(panel.view.sentences), button.text()) == (80, "Show 21 more sentences")
+        assert QApplication.focusWidget() is button
+        qtbot.keyClick(button, Qt.Key.Key_Space)
+        assert [row.text() for row in panel.view.sentences] == [f"So it is {at}." for at in range(101)]
+        assert not button.isVisible()
+        assert QApplication.focusWidget() is panel.view
+        panel._show(Reply(answered(Sentence("One.", (1,), 1.0))))
+        assert panel.view.more_button is None
+
+
+async def test_what_an_engine_says_of_its_answer_is_shown(qtbot: QtBot) -> None:
+    async with showing(qtbot, None) as panel:
+        note = "searched by words alone: \x1b <b>out</b>" + "x" * 5_000
+        panel._show(Reply(answered(Sentence("One.", (1,), 1.0), note=note)))
+        said = label(panel, "engineNoteLabel").text()
+        assert said.startswith("Searched by words alone: ⟦ESC⟧ <b>out</b>x")
+        assert len(said) < 700
+        panel._show(Reply(answered(Sentence("One.", (1,), 1.0))))
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert panel.findChild(QLabel, "engineNoteLabel") is None
 
 
 # One question after another

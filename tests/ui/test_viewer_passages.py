@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -136,6 +137,27 @@ async def test_a_line_without_end_is_opened_at_its_place(qtbot: QtBot, until: Un
     await settled(viewer, until)
     assert len(marked(viewer)) == 1
     await viewer.aclose()
+
+
+def test_no_pattern_grows_with_a_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of many words takes minutes not to be found where they are said again and again, and the window waits."""
+    made: list[int] = []
+    compiled: Any = re._compile  # type: ignore[attr-defined]
+
+    def note(pattern: Any, flags: int) -> Any:
+        made.append(len(getattr(pattern, "pattern", pattern)))
+        return compiled(pattern, flags)
+
+    monkeypatch.setattr(re, "_compile", note)
+    item = learning("la " * 2_000)
+    whole = Hit.of_item(item.fingerprint(), item)
+    absent = sought(Cited("la " * 300 + "lu"), whole, item)
+    assert absent is not None
+    assert spans_in(whole.text, absent) == []
+    last = sought(Cited("la la", Passage(start=5_994, stop=5_999)), whole, item)
+    assert last is not None
+    assert spans_in(whole.text, last) == [(5_994, 5_999)]
+    assert max(made, default=0) < 200
 
 
 def test_what_has_no_words_is_not_sought() -> None:

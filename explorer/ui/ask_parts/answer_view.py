@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVB
 
 from explorer.asking import By
 from explorer.contract import Hit
-from explorer.i18n import tr
+from explorer.i18n import tr, tr_n
 from explorer.text import isolate, label, sentence, shown
+from explorer.text import number as number_words
 from explorer.ui import icons
 from explorer.ui.ask_parts.question import Reply, by_words, cited_words, hit_of, not_cited_words, why_marked
 from explorer.ui.ask_parts.sentence import SentenceRow
@@ -25,6 +26,8 @@ _SIDE = 16
 _ROW_SIDE = 10  # a source has room of its own around its words
 _QUESTION_CHARS = 600
 _READ_CHARS = 400  # of an item that was read, as its passage
+_AT_ONCE = 40  # sentences, that take no noticeable time to be laid out
+_NOTE_CHARS = 600
 
 
 class AnswerView(QScrollArea):
@@ -46,11 +49,14 @@ class AnswerView(QScrollArea):
         self.sources: list[SourceRow] = []
         self.not_cited: list[SourceRow] = []
         self.not_cited_button: QPushButton | None = None
+        self.more_button: QPushButton | None = None
+        """Shows more of an answer of many sentences; None where all are shown."""
 
     def clear(self) -> None:
         """Show no answer, and hold none."""
         self.reply = None
         self.sentences, self.sources, self.not_cited, self.not_cited_button = [], [], [], None
+        self.more_button = None
         if (old := self.takeWidget()) is not None:
             old.hide()
             old.deleteLater()  # a button of it may be the one that was pressed
@@ -73,13 +79,11 @@ class AnswerView(QScrollArea):
             column.addWidget(_inset(paragraph("small", "text3", "answeredByLabel", by)))
         if answered.says_nothing:
             self._add_nothing(column, ways_on)
-        for one in answered.sentences:
-            cites = [(number, cited_words(number, self._title(number))) for number in one.cites]
-            row = SentenceRow(one.text, cites, why_marked(one))
-            row.cite_wanted.connect(self.open_citation)
-            self.sentences.append(row)
-            column.addSpacing(2 if one.begins_line else 0)
-            column.addWidget(_inset(row))
+        self._add_sentences(column)
+        if answered.note is not None:
+            note = sentence(shown(answered.note, _NOTE_CHARS))
+            column.addSpacing(6)
+            column.addWidget(_inset(paragraph("small", "caution", "engineNoteLabel", note)))
         cited = answered.cited
         if cited:
             column.addSpacing(10)
@@ -96,6 +100,45 @@ class AnswerView(QScrollArea):
         self.setWidget(page)
         page.setAutoFillBackground(False)
         self.verticalScrollBar().setValue(0)
+
+    def _add_sentences(self, column: QVBoxLayout) -> None:
+        """The sentences, the first of many at once and the others when they are asked for."""
+        box = QWidget()
+        rows = QVBoxLayout(box)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(0)
+        column.addWidget(box)
+        button = QPushButton()
+        button.setObjectName("moreSentencesButton")
+        button.setProperty("kind", "flat")
+        button.setProperty("textRole", "smallMedium")
+        line = QHBoxLayout()
+        line.setContentsMargins(_ROW_SIDE - 3, 0, _SIDE, 0)
+        line.addWidget(button)
+        line.addStretch(1)
+        column.addLayout(line)
+        self.more_button = button
+        button.clicked.connect(lambda: self._show_more(rows, button))
+        self._show_more(rows, button)
+
+    def _show_more(self, rows: QVBoxLayout, button: QPushButton) -> None:
+        assert self.reply is not None
+        every = self.reply.answered.sentences
+        first = len(self.sentences)
+        for one in every[first : first + _AT_ONCE]:
+            cites = [(number, cited_words(number, self._title(number))) for number in one.cites]
+            row = SentenceRow(one.text, cites, why_marked(one))
+            row.cite_wanted.connect(self.open_citation)
+            self.sentences.append(row)
+            rows.addSpacing(2 if one.begins_line else 0)
+            rows.addWidget(_inset(row))
+        left = len(every) - len(self.sentences)
+        if not left:
+            if button.hasFocus():  # it is not to be passed on to anything
+                self.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.more_button = None
+        button.setVisible(left > 0)
+        button.setText(tr_n("Show {n} more sentence", "Show {n} more sentences", left, n=number_words(left)))
 
     def open_citation(self, number: int) -> None:
         """Have the item of a citation opened at its place."""
