@@ -112,7 +112,7 @@ class ToolWrites:
             return ForgetReport(forgotten=0)
         if target != self.forgets:
             raise Conflict("what it would forget is no longer what was confirmed; nothing was forgotten")
-        # The person has seen the numbers and agreed to them, however large they are.
+        # The person has seen the numbers and agreed to them, by a switch of its own where they are large.
         async with contextlib.aclosing(removal.run(Answers(large=True))) as steps:
             async for step in steps:
                 if step.phase is Phase.MOVED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QMenu,
+    QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -40,6 +42,7 @@ from explorer.ui.agent_view import agent_name
 from explorer.ui.ask import confirm
 from explorer.ui.busy import BusyLine
 from explorer.ui.dialogs.plan_parts.one_line import OneLine
+from explorer.ui.dialogs.remove_parts.confirm import large_words
 from explorer.ui.headline import headline
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
@@ -83,7 +86,8 @@ class ConsolePanel(QWidget):
     """Runs the seven tools in the scope of an agent. A write is shown first; what is forgotten leaves a receipt."""
 
     item_wanted = Signal(object)  # a Hit
-    changed = Signal()  # something was stored, or a forget was left midway
+    changed = Signal()  # something was stored
+    left_midway = Signal()  # a forget, of which nobody knows what went
     forgotten = Signal(object, object)  # the ids that went, and those that were to go and stayed
     receipt_wanted = Signal(object)  # a Path
 
@@ -273,6 +277,20 @@ class ConsolePanel(QWidget):
         is_read_only = self._is_locked or self.read_only_check.isChecked()
         return replace(self._scope, writes=not is_read_only)
 
+    def let_go(self, gone: Collection[ItemId]) -> None:
+        """Drop the calls whose answers hold something of what was removed."""
+        self._keep([call for call in self.calls if not set(gone).intersection(item_ids(call.answer))])
+
+    def let_go_of_all(self) -> None:
+        """Drop every call: what was removed is not known."""
+        self._keep([])
+
+    def _keep(self, calls: list[Call]) -> None:
+        self.calls = calls
+        if self._shown not in calls:
+            self._shown = None
+            self._show_result()
+
     async def aclose(self) -> None:
         await self.jobs.aclose()
 
@@ -419,12 +437,17 @@ class ConsolePanel(QWidget):
                 return None
         elif writes.removal is not None:
             skipped = json.loads(rehearsed.answer).get("skipped") or []
-            if not await confirm(self, *_forget_question(writes, scope, len(skipped)), tr("Forget")):
+            needed, preview = writes.removal.confirmation, writes.removal.preview
+            switch = None
+            if needed is not None and preview is not None and needed.large:
+                switch = partial(_add_switch, large_words(preview))
+            question = _forget_question(writes, scope, len(skipped))
+            if not await confirm(self, *question, tr("Forget"), opened=switch):
                 return None
         try:
             called = await self._call(writes.running(), name, given, scope)
         except BaseException:  # cancelled too: some of it may have gone
-            self.changed.emit()
+            self.left_midway.emit()
             raise
         outcome = writes.outcome
         if writes.stores is not None and called.error is None:
@@ -544,6 +567,16 @@ def _store_question(item: StoreItem, scope: ToolScope) -> tuple[str, str]:
     """What is about to be stored, and where; in plain text."""
     title = tr("Store this at {node}?", node=text.inline(str(scope.place)))
     return title, text.named(text.word(item.item_kind.value), _excerpt(item.render_text(), _TOLD_CHARS))
+
+
+def _add_switch(words: str, box: QMessageBox) -> None:
+    """Let a question be agreed to only once it is said that its number is meant."""
+    agree = next(each for each in box.buttons() if box.buttonRole(each) is QMessageBox.ButtonRole.AcceptRole)
+    check = QCheckBox(words, box)  # without a parent nobody would own it
+    check.setObjectName("largeCheck")
+    check.toggled.connect(agree.setEnabled)
+    agree.setEnabled(False)
+    box.setCheckBox(check)
 
 
 def _excerpt(stored: str, most: int) -> str:

@@ -255,6 +255,12 @@ class ContextPanel(QWidget):
         self._before = None
         self.changed.emit()
 
+    def let_go_of_all(self) -> None:
+        """Drop all that was compiled: what was removed is not known."""
+        self.forget_before()
+        self._forget()
+        self._want()
+
     async def aclose(self) -> None:
         """End every call."""
         for timer in (self._asking, self._trimming, self._waiting):

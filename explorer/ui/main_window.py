@@ -500,6 +500,7 @@ class MainWindow(QMainWindow):
         self.console.item_wanted.connect(self.open_item)
         self.console.receipt_wanted.connect(self.show_journal)
         self.console.changed.connect(self.refresh)
+        self.console.left_midway.connect(self.show_left_midway)
         self.console.forgotten.connect(self.show_removed)
         self.namespaces.agent_wanted.connect(self.seeing.see_as)
         self.namespaces.tree.selectionModel().currentChanged.connect(self.seeing.allow)
@@ -880,10 +881,23 @@ class MainWindow(QMainWindow):
         self.recent.drop(gone)
         self.context.show_removed(gone)
         self.asking.let_go(gone)
+        self.console.let_go(gone)
         self.items.let_go(gone, kept)
         if self.viewer.hit is not None and self.viewer.hit.id in gone:
             self.viewer.show_hit(None)
         self.refresh()
+
+    def show_left_midway(self) -> None:
+        """Read everything again after a removal of which nobody knows what went."""
+        self._let_go_of_all()
+        self.refresh()
+
+    def _let_go_of_all(self) -> None:
+        """Nothing that was read before is known to be stored."""
+        self.recent.clear()
+        self.context.let_go_of_all()
+        self.asking.let_go_of_all()
+        self.console.let_go_of_all()
 
     def _on_items_current_left(self, has_left: bool) -> None:
         self.viewer.show_listed(not has_left)
@@ -900,7 +914,7 @@ class MainWindow(QMainWindow):
             tr("Another memory is in this place") if found.is_other else news.changes(found.new, found.gone)
         )
         if found.is_other:
-            self.asking.let_go_of_all()
+            self._let_go_of_all()
         elif found.gone:
             self.asking.look_again()
         hit = self.viewer.hit

@@ -117,7 +117,7 @@ class Planned(Generic[D]):
             state = State.FAILED if why else State.CANCELLED
             self.window.job_list.end(job, state, " ".join(filter(None, (why, became))))
         if is_midway and self.window.engine is engine:
-            self.window.refresh()
+            self.window.show_left_midway()
 
     def _end_job(self, said: str, *, is_done: bool) -> None:
         job, self._job = self._job, None

@@ -320,6 +320,43 @@ async def test_a_forget_by_filter_takes_what_the_agent_reads_alone(qtbot: QtBot,
         assert not left & {"the ledger closes at six", "refunds need a second approval"}
 
 
+async def test_a_large_forget_needs_a_switch_of_its_own(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with console(qtbot, tmp_path, until, node=None) as (_, panel, engine):
+        page = await engine.list(ListRequest(limit=200))
+        choose(panel, "memory_forget", {"ids": [hit.id for hit in page.items]})
+        panel.run_button.click()
+        await until(lambda: question() is not None)
+        box = question()
+        assert box is not None
+        agree = next(one for one in box.buttons() if one.text().replace("&", "") == "Forget")
+        agree.click()
+        assert not agree.isEnabled()
+        check = box.checkBox()
+        assert "more than half" in check.text()
+        check.click()
+        await answer(until, "Forget")
+        await until(lambda: len(panel.calls) == 1)
+        assert json.loads(panel.calls[-1].answer)["forgotten"] == len(page.items)
+
+
+async def test_what_was_removed_is_in_no_call_of_before(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with console(qtbot, tmp_path, until) as (window, panel, engine):
+        mine = (await ids_by_text(engine))["the ledger closes at six"]
+        choose(panel, "memory_list", {})
+        assert "the ledger closes at six" in await run(panel, until)
+        choose(panel, "memory_list", {"filter": {"tags_any": ["style"]}})
+        assert mine not in await run(panel, until)
+        await engine.forget(ForgetTarget(ids=[mine]))
+        window.show_removed({mine}, set())
+        await until(lambda: window.is_idle)
+        assert [mine in call.answer for call in panel.calls] == [False]
+        window.show_left_midway()
+        await until(lambda: window.is_idle)
+        assert panel.calls == []
+        assert panel.result_view.toPlainText() == ""
+        assert not panel.copy_button.isEnabled()
+
+
 async def test_what_came_meanwhile_is_not_forgotten_unseen(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with console(qtbot, tmp_path, until) as (_, panel, engine):
         ids = await ids_by_text(engine)

@@ -288,7 +288,7 @@ class ConfirmPart(QWidget):
         self._needed, self._total, self._has_moved = needed, preview.total, has_moved
         if has_moved:
             self.clear()
-        self.large_check.setText(_large(preview))
+        self.large_check.setText(large_words(preview))
         self._show_parts(needed)
         self._show()
 
@@ -376,7 +376,8 @@ def press_nothing(action: Action) -> str:
     return tr("Erase") if action is Action.ERASE else tr("Forget")
 
 
-def _large(preview: Preview) -> str:
+def large_words(preview: Preview) -> str:
+    """What the switch says that a large removal needs."""
     if preview.stored_is_least:
         return tr("I know that this may be a large part of what is stored here: not all of it could be counted")
     if 2 * preview.total > preview.stored:
