@@ -109,11 +109,11 @@ async def _said(
                 return _Said((), True, By.ENDPOINT, written.model)
             # In a thread: an engine may cite whole items, however long.
             sentences = await asyncio.to_thread(by_marks, written.text, [passage.whole for passage in given])
-            return _Said(sentences, False, By.ENDPOINT, written.model)
+            return _Said(sentences, not sentences, By.ENDPOINT, written.model)
     if not citations and _is_nothing(answer):
         return _Said((), True, By.ENGINE, model, error)
     sentences = await asyncio.to_thread(by_quotes, answer, [citation.snippet for citation in citations])
-    return _Said(sentences, False, By.ENGINE, model, error)
+    return _Said(sentences, not sentences, By.ENGINE, model, error)
 
 
 def _is_nothing(answer: str) -> bool:

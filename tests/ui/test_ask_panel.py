@@ -516,6 +516,17 @@ async def test_a_degraded_engine_is_no_empty_memory(qtbot: QtBot, until: Until) 
         assert "may lack what cannot be found now" in panel.banner.sentence, "it is said beside an answer as well"
 
 
+async def test_an_engine_that_cannot_say_how_it_is_has_answered_all_the_same(qtbot: QtBot, until: Until) -> None:
+    class Unwell(FakeEngine):
+        async def health(self) -> EngineHealth:
+            raise Unavailable("no route to the server")
+
+    async with showing(qtbot, await filled(ITEMS, Unwell())) as panel:
+        await asked(qtbot, panel, until, "zzz")
+        assert state(panel) == ("", [])
+        assert label(panel, "nothingLabel").text() == "Nothing stored answers this question."
+
+
 @pytest.mark.parametrize(
     ("error", "title", "ways_on"),
     [
