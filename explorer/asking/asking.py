@@ -108,13 +108,14 @@ async def _said(
             # In a thread: an engine may cite whole items, however long.
             sentences = await asyncio.to_thread(by_marks, written.text, [passage.whole for passage in given])
             # A model may begin so and find something all the same: what it has from the passages is not dropped.
-            if _is_nothing(written.text) and not any(sentence.cites for sentence in sentences):
-                return _Said((), True, By.ENDPOINT, written.model)
-            return _Said(sentences, False, By.ENDPOINT, written.model)
+            says_nothing = not sentences or (
+                _is_nothing(written.text) and not any(sentence.cites for sentence in sentences)
+            )
+            return _Said(() if says_nothing else sentences, says_nothing, By.ENDPOINT, written.model)
     if not citations and _is_nothing(answer):
         return _Said((), True, By.ENGINE, model, error)
     sentences = await asyncio.to_thread(by_quotes, answer, [citation.snippet for citation in citations])
-    return _Said(sentences, False, By.ENGINE, model, error)
+    return _Said(sentences, not sentences, By.ENGINE, model, error)
 
 
 def _is_nothing(answer: str) -> bool:

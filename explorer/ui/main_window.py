@@ -92,6 +92,7 @@ _ICONS_ONLY_BELOW_PX = 1000
 _LAYOUT_VERSION = 3  # and the one after it, laid out from right to left; one of other panels is no use
 _LAYOUT = ("geometry", "state")
 _LEAST_SEEN_PX = 100
+_STEPS_MOST = 500  # of the Tab key, over what is not seen
 _TOLD_MS = 3_000  # what is said in passing stays in the status line
 _COLUMNS = ((_COMPACT_BELOW_PX, 288, 464), (1100, 264, 420), (900, 240, 340), (0, 220, 280))
 """From which window width on, how wide the left and the right docks are; the list takes the rest."""
@@ -984,6 +985,17 @@ class MainWindow(QMainWindow):
             if not pane.visibleRegion().isEmpty():  # of docks that lie on each other one is seen
                 pane.setFocus(Qt.FocusReason.TabFocusReason)
                 return
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Step over what lies under another tab: Qt takes it for visible, and the focus would be nowhere."""
+        for _ in range(_STEPS_MOST):
+            if not super().focusNextPrevChild(next):
+                return False
+            focus: QWidget | None = self.focusWidget()
+            under = [dock for dock in self._docks if focus is not None and dock.isAncestorOf(focus)]
+            if not any(dock.widget().visibleRegion().isEmpty() for dock in under):
+                return True
+        return True
 
     def open_item(self, hit: Hit, cited: Cited | None = None) -> None:
         """Show an item: its row where it is among those loaded, else the item alone; at what was cited of it."""

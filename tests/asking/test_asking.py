@@ -170,6 +170,16 @@ async def test_engine_that_gives_more_than_it_was_asked_for_floods_nothing() -> 
     assert len(answered.read_not_cited) <= 5
 
 
+@pytest.mark.parametrize("text", ["", "\0", "[1]", "“”", "(", " \n- \n"])
+async def test_answer_without_a_word_is_none(text: str) -> None:
+    engine = Foreign()
+    await engine.told(text, (learning(KILN), KILN))
+    answered = await ask(engine, "kiln")
+    assert (answered.says_nothing, answered.sentences, answered.by) == (True, (), By.ENGINE)
+    written = await ask(engine, "kiln", writer=Told(f"{text}."))
+    assert (written.says_nothing, written.sentences, written.by) == (True, (), By.ENDPOINT)
+
+
 async def test_half_a_character_in_a_question_is_mended(folder: Path) -> None:
     async with opened(folder / "memory.db") as engine:
         await fill(engine, [note(KILN), note("x")])

@@ -8,8 +8,8 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -323,6 +323,41 @@ async def test_what_a_model_left_out_was_read_and_not_cited(qtbot: QtBot) -> Non
         assert opened[0][1] == Cited("one", Passage(start=0, stop=3))
 
 
+def test_text_of_a_sentence_is_marked_and_copied(qtbot: QtBot) -> None:
+    said = "The ledger closes at six \U0001f600 in the evening of every single day but the last."
+    row = SentenceRow(said, [(1, "one")])
+    qtbot.addWidget(row)
+    row.resize(220, row.heightForWidth(220))
+    row.show()
+    row.activateWindow()
+    QApplication.processEvents()
+    qtbot.mousePress(row, Qt.MouseButton.LeftButton, pos=QPoint(0, 6))
+    qtbot.keyClick(row, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert row.hasFocus()
+    assert row.marked_text == ""
+    before = row.grab().toImage()
+    _drag(row, QPoint(row.width() - 1, row.height() - 4))
+    assert row.marked_text == said, "over all its lines, as one"
+    assert row.grab().toImage() != before
+    qtbot.keyClick(row, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == said
+    _drag(row, QPoint(60, 6))
+    assert said.startswith(row.marked_text)
+    assert 3 < len(row.marked_text) < 15
+    row.clearFocus()
+    assert row.marked_text == ""
+
+
+def _drag(row: SentenceRow, to: QPoint) -> None:
+    """The pointer moves with its button held."""
+    at = QPointF(to)
+    buttons = Qt.MouseButton.LeftButton
+    event = QMouseEvent(
+        QEvent.Type.MouseMove, at, row.mapToGlobal(at), Qt.MouseButton.NoButton, buttons, Qt.KeyboardModifier.NoModifier
+    )
+    QApplication.sendEvent(row, event)
+
+
 def test_a_long_sentence_takes_the_room_it_needs(qtbot: QtBot) -> None:
     row = SentenceRow("word " * 100, [(1, "one"), (2, "two")], "no citation")
     qtbot.addWidget(row)
@@ -514,6 +549,17 @@ async def test_a_degraded_engine_is_no_empty_memory(qtbot: QtBot, until: Until) 
         await asked(qtbot, panel, until, "refunds")
         assert said(panel)
         assert "may lack what cannot be found now" in panel.banner.sentence, "it is said beside an answer as well"
+
+
+async def test_an_engine_that_cannot_say_how_it_is_has_answered_all_the_same(qtbot: QtBot, until: Until) -> None:
+    class Unwell(FakeEngine):
+        async def health(self) -> EngineHealth:
+            raise Unavailable("no route to the server")
+
+    async with showing(qtbot, await filled(ITEMS, Unwell())) as panel:
+        await asked(qtbot, panel, until, "zzz")
+        assert state(panel) == ("", [])
+        assert label(panel, "nothingLabel").text() == "Nothing stored answers this question."
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from explorer.asking import WriterSettings, WriterStore
+from explorer.asking import By, WriterSettings, WriterStore
 from explorer.asking.settings import KEYRING_SERVICE
 from explorer.contract import NOTHING_ANSWERS
 from explorer.engines import KeyPlace, KeyStore, StaticCredential
 from explorer.ui.dialogs.writer import WriterDialog
 from tests.conftest import Until
 from tests.engines.keyrings import MemoryKeyring
-from tests.fakes import filled
+from tests.fakes import FakeEngine, filled
 from tests.ui.test_app import running
 from tests.ui.test_ask_panel import ITEMS, asked, banner_button, label, said, showing
 
@@ -320,6 +320,26 @@ async def test_cancelling_ends_what_the_model_was_asked(
         qtbot.keyClick(panel.ask_edit, Qt.Key.Key_Escape)
         await until(lambda: not panel.jobs.is_busy)
         assert panel.answered is None
+
+
+async def test_what_is_turned_off_while_the_engine_looks_sends_nothing(
+    qtbot: QtBot, store: WriterStore, until: Until, server: Server
+) -> None:
+    store.save(WriterSettings(is_on=True, endpoint=server.url, model="gemma"))
+    engine = await filled(ITEMS)
+    assert isinstance(engine, FakeEngine)
+    gate = engine.hold("recall")
+    async with showing(qtbot, engine) as panel:
+        panel.writers = store
+        panel.ask_about("When does the ledger close?")
+        await until(lambda: gate.waiting == 1)
+        store.save(WriterSettings(endpoint=server.url, model="gemma"))
+        gate.open()
+        await until(lambda: panel.answered is not None)
+        assert server.requests == []
+        assert panel.answered is not None
+        assert panel.answered.by is By.ENGINE
+        assert "It was turned off meanwhile" in panel.banner.sentence
 
 
 async def test_without_the_setting_nothing_leaves(

@@ -7,6 +7,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,10 @@ from pytestqt.qtbot import QtBot
 
 from explorer import i18n
 from explorer.contract import ItemKind, MetaFilter
+from explorer.contract.reference import ReferenceEngine
 from explorer.engines import ConnectionStore, KeyStore, list_engines
 from explorer.paths import resource
+from explorer.tools import MemoryTools
 from explorer.ui.engine_words import OURS
 from explorer.ui.main_window import MainWindow
 from explorer.ui.program import Program
@@ -177,7 +180,8 @@ async def test_every_word_of_the_window_passes_tr(
     window.resize(1440, 900)
     window.show()
     program = Program(window, ConnectionStore(tmp_path / "connections.json"), KeyStore(), tmp_path / "sample.db")
-    stored = Stored(resource("sample/memory.jsonl").read_text())
+    tools = json.dumps([asdict(spec) for spec in MemoryTools(ReferenceEngine()).specs()])  # as a model is told
+    stored = Stored("\n".join([resource("sample/memory.jsonl").read_text().strip(), tools]))
     seen: list[str] = []
 
     def settled() -> bool:

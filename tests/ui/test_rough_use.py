@@ -220,7 +220,7 @@ async def test_a_file_is_read_where_no_connection_can_be_kept(qtbot: QtBot, tmp_
     async with running(qtbot, tmp_path) as program:
         await program.start(Options(is_sample=True))
         await until(lambda: is_idle(program))
-        program.store.path = tmp_path / "no folder" / "connections.json"
+        program.store._file.path = tmp_path / "no folder" / "connections.json"
         program.window.open_action.trigger()
         await until(lambda: dialog_of(QFileDialog) is not None)
         dialog = dialog_of(QFileDialog)

@@ -366,6 +366,7 @@ def pane_of(window: MainWindow, widget: QWidget) -> int:
         [window.facets, window.facets.head],
         [window.items],
         [window.viewer, window.viewer.header],
+        [window.context, window.context.header],
         [window.statusBar()],
     ]
     if window.chip_bar.isAncestorOf(widget):
@@ -415,12 +416,12 @@ async def test_f6_goes_from_pane_to_pane_and_back(qtbot: QtBot, tmp_path: Path, 
             return pane_of(window, focus)
 
         there = [here()]
-        for _ in range(5):
+        for _ in range(6):
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_F6)
             there.append(here())
-        assert there == [0, 2, 3, 4, 5, 0]
+        assert there == [0, 2, 3, 4, 5, 6, 0]
         back = [here()]
-        for _ in range(5):
+        for _ in range(6):
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)
             back.append(here())
         assert back == there[::-1]

@@ -19,7 +19,7 @@ from explorer.ui.ask_parts.sentence import SentenceRow
 from explorer.ui.ask_parts.source import SourceRow
 from explorer.ui.empty import Action
 from explorer.ui.headline import headline
-from explorer.ui.labels import paragraph, plain_label
+from explorer.ui.labels import paragraph
 from explorer.ui.viewer_parts.passage import Cited
 
 _SIDE = 16
@@ -87,7 +87,7 @@ class AnswerView(QScrollArea):
         cited = answered.cited
         if cited:
             column.addSpacing(10)
-            column.addWidget(_inset(_head(tr("Sources"))))
+            column.addWidget(_inset(paragraph("smallStrong", "text2", "sourcesLabel", tr("Sources"))))
             column.addSpacing(2)
         for number in cited:
             citation = answered.citations[number - 1]
@@ -219,12 +219,6 @@ def _start_of(hit: Hit) -> str:
     """What an item says after its title."""
     rest = headline(hit).rest
     return rest[:_READ_CHARS] if headline(hit).title else hit.text[:_READ_CHARS]
-
-
-def _head(words: str) -> QWidget:
-    made = plain_label("smallStrong", "text2", words)
-    made.setObjectName("sourcesLabel")
-    return made
 
 
 def _inset(part: QWidget, side: int = _SIDE) -> QWidget:

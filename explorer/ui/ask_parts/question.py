@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from enum import Enum, auto
 
 from explorer import text
-from explorer.asking import Answered, By, EndpointWriter, Mark, Sentence, WriterStore, ask
+from explorer.asking import Answered, By, Given, Mark, Sentence, WriterStore, Written, ask
 from explorer.conditions import conditions
 from explorer.contract import (
     Citation,
@@ -79,21 +80,39 @@ async def ask_all(engine: MemoryEngine, question: str, filter: MetaFilter, write
     titles = await titles_of(engine, answered.citations)
     nothing = health = None
     if answered.says_nothing:
-        health = await engine.health()
+        with suppress(TinyMemoryError):  # that nothing answers was said all the same
+            health = await engine.health()
         end_if_cancelled()
         nothing = await _why_nothing(engine, answered)
     address = writer.place if writer is not None and answered.by is By.ENDPOINT else ""
     return Reply(answered, titles, nothing, health, address, answered.writer_error or error)
 
 
-async def _writer(writers: WriterStore | None) -> tuple[EndpointWriter | None, str]:
+class _Current:
+    """The endpoint that is set when it comes to writing: while an engine looks, it may be turned off or moved."""
+
+    def __init__(self, writers: WriterStore) -> None:
+        self._writers = writers
+        self.place = ""
+        """Where it wrote."""
+
+    async def write(self, question: str, passages: Sequence[Given]) -> Written:
+        writer = await asyncio.to_thread(self._writers.writer)
+        if writer is None:
+            raise ConfigError("it was turned off meanwhile")
+        self.place = writer.place
+        return await writer.write(question, passages)
+
+
+async def _writer(writers: WriterStore | None) -> tuple[_Current | None, str]:
     """Who writes, else why nobody does although one was to."""
     if writers is None:
         return None, ""
     try:
-        return await asyncio.to_thread(writers.writer), ""
+        is_on = await asyncio.to_thread(writers.writer) is not None
     except ConfigError as error:
         return None, error.text
+    return _Current(writers) if is_on else None, ""
 
 
 async def _why_nothing(engine: MemoryEngine, answered: Answered) -> Nothing:

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QWidget
 
 from explorer.i18n import tr
@@ -16,7 +25,7 @@ from explorer.ui.icons import IconLabel
 from explorer.ui.labels import plain_label
 from explorer.ui.rows import text_width
 from explorer.ui.theme import theme
-from explorer.ui.viewer_parts.lines import draw_lines, lay_out, line_height
+from explorer.ui.viewer_parts.lines import draw_lines, fill_in_lines, lay_out, line_height, place_in_lines
 
 SHOWN_CHARS = 3_000
 MAX_LINES = 60
@@ -52,10 +61,15 @@ class SentenceRow(QLabel):
         self._token = "caution" if why else "text"
         self.setText(self._said)
         self.why = why
+        self._marked: tuple[tuple[int, int], tuple[int, int]] | None = None
+        """From where to where text is marked with the mouse: line and character."""
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setCursor(Qt.CursorShape.IBeamCursor)
         self._parts: list[QWidget] = []
         for number, name in cites:
             button = CiteButton(number, name)
             button.setParent(self)
+            button.setCursor(Qt.CursorShape.ArrowCursor)
             button.clicked.connect(lambda _=False, number=number: self.cite_wanted.emit(number))
             self._parts.append(button)
         if why:
@@ -73,6 +87,7 @@ class SentenceRow(QLabel):
         theme().changed.connect(self._on_theme_changed)
 
     def _on_theme_changed(self) -> None:
+        self._mark(None)
         self.updateGeometry()
         self._place()
         self.update()
@@ -120,13 +135,73 @@ class SentenceRow(QLabel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._mark(None)  # its lines are others now
         self._place()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        rect = self.rect().adjusted(0, _pad(), 0, 0)
-        draw_lines(painter, rect, self._arranged(self.width()).lines, "body", self._token)
+        lines = self._arranged(self.width()).lines
+        if self._marked is not None:
+            fill_in_lines(painter, self._text_rect, lines, "body", self._spans(lines), "soft")
+        draw_lines(painter, self._text_rect, lines, "body", self._token)
         painter.end()
+
+    @property
+    def _text_rect(self) -> QRect:
+        return self.rect().adjusted(0, _pad(), 0, 0)
+
+    # Text is marked with the mouse and copied
+
+    @property
+    def marked_text(self) -> str:
+        """What is marked, as it is drawn and without the ends of lines."""
+        if self._marked is None:
+            return ""
+        lines = self._arranged(self.width()).lines
+        starts: list[int] = []
+        at = 0
+        for line in lines:
+            start = self._said.find(line, at)
+            starts.append(start if start >= 0 else at)  # the last one may end with an ellipsis
+            at = starts[-1] + len(line)
+        first, last = (starts[line] + char for line, char in sorted(self._marked))
+        return self._said[first:last]
+
+    def _spans(self, lines: list[str]) -> list[list[tuple[int, int]]]:
+        assert self._marked is not None
+        (first, start), (last, stop) = sorted(self._marked)
+        return [
+            [(start if at == first else 0, stop if at == last else len(line))] if first <= at <= last else []
+            for at, line in enumerate(lines)
+        ]
+
+    def _mark(self, marked: tuple[tuple[int, int], tuple[int, int]] | None) -> None:
+        self._marked = marked
+        self.update()
+
+    def _place_at(self, event: QMouseEvent) -> tuple[int, int]:
+        lines = self._arranged(self.width()).lines
+        return place_in_lines(self._text_rect, lines, "body", event.position().toPoint())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            at = self._place_at(event)
+            self._mark((at, at))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._marked is not None and event.buttons() & Qt.MouseButton.LeftButton:
+            self._mark((self._marked[0], self._place_at(event)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy) and self.marked_text:
+            QGuiApplication.clipboard().setText(self.marked_text)
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if event.reason() is not Qt.FocusReason.ActiveWindowFocusReason:
+            self._mark(None)
 
 
 def _pad() -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QPainter, QTextLayout, QTextLine, QTextOption
 
 from explorer.ui.rows import draw_text
@@ -55,22 +56,48 @@ def draw_lines(painter: QPainter, rect: QRect, lines: list[str], role: str, toke
 
 def mark_in_lines(painter: QPainter, rect: QRect, lines: list[str], role: str, pattern: re.Pattern[str]) -> None:
     """The ground of what `pattern` finds in lines that `draw_lines` draws over it."""
+    spans = [[found.span() for found in pattern.finditer(text)] for text in lines]
+    fill_in_lines(painter, rect, lines, role, spans, "hit")
+
+
+def fill_in_lines(
+    painter: QPainter, rect: QRect, lines: list[str], role: str, spans: Sequence[Iterable[tuple[int, int]]], token: str
+) -> None:
+    """The ground of some characters of each line, which `draw_lines` draws over it."""
     height = line_height(role)
+    for at, (text, within) in enumerate(zip(lines, spans, strict=True)):
+        _layout, line = _line_of(text, role, rect)
+        left = _left_of(line, rect)
+        for span in within:
+            xs = sorted(_x(line, len(text[:end].encode("utf-16-le", "replace")) // 2) for end in span)
+            box = QRectF(left + xs[0], rect.top() + at * height + 1, xs[1] - xs[0], height - 2)
+            painter.fillRect(box, theme().color(token))
+
+
+def place_in_lines(rect: QRect, lines: list[str], role: str, point: QPoint) -> tuple[int, int]:
+    """The line at a point of what `draw_lines` draws, and the character there that a mark would begin or end before."""
+    at = min(max(0, (point.y() - rect.top()) // line_height(role)), len(lines) - 1)
+    _layout, line = _line_of(lines[at], role, rect)
+    units = line.xToCursor(point.x() - _left_of(line, rect))
+    return at, len(lines[at].encode("utf-16-le", "replace")[: 2 * units].decode("utf-16-le", "replace"))
+
+
+def _line_of(text: str, role: str, rect: QRect) -> tuple[QTextLayout, QTextLine]:
+    """One line as it is drawn; it lives as long as its layout."""
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.NoWrap)
     option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # as `draw_text` has it
-    for at, text in enumerate(lines):
-        layout = QTextLayout(text, theme().font(role))
-        layout.setTextOption(option)
-        layout.beginLayout()
-        line = layout.createLine()
-        line.setLineWidth(rect.width() * 2)
-        layout.endLayout()
-        left = rect.right() + 1 - math.ceil(line.naturalTextWidth()) if _is_mirrored() else rect.left()
-        for found in pattern.finditer(text):
-            xs = sorted(_x(line, len(text[:end].encode("utf-16-le", "replace")) // 2) for end in found.span())
-            box = QRectF(left + xs[0], rect.top() + at * height + 1, xs[1] - xs[0], height - 2)
-            painter.fillRect(box, theme().color("hit"))
+    layout = QTextLayout(text, theme().font(role))
+    layout.setTextOption(option)
+    layout.beginLayout()
+    line = layout.createLine()
+    line.setLineWidth(rect.width() * 2)
+    layout.endLayout()
+    return layout, line
+
+
+def _left_of(line: QTextLine, rect: QRect) -> int:
+    return rect.right() + 1 - math.ceil(line.naturalTextWidth()) if _is_mirrored() else rect.left()
 
 
 def _x(line: QTextLine, at: int) -> float:
