@@ -11,12 +11,14 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QPushButton, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.context import ContextSpec
+from explorer.context import Brief, ContextSpec
 from explorer.contract import ForgetTarget, MemoryEngine, MetaFilter, Namespace
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.actions import actions_of
 from explorer.ui.compare import BUDGETS, LEFT_OUT, NODES, REMOVAL, ComparePanel
+from explorer.ui.context_parts.budget import MOST
 from explorer.ui.context_parts.pages import SOURCE
+from explorer.ui.context_parts.section_bar import MOST_SEEN
 from explorer.ui.main_window import MainWindow
 from tests.conftest import Until
 from tests.fakes import learning
@@ -229,6 +231,28 @@ async def test_other_briefs_let_go_of_what_was_before_a_removal(qtbot: QtBot, tm
 def press(qtbot: QtBot, owner: QWidget, words: str) -> None:
     button = next(one for one in owner.findChildren(QPushButton) if one.text() == words and one.isVisible())
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+async def test_many_briefs_leave_the_window_its_size(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with showing(qtbot, tmp_path, until, await engine_of()) as (window, _):
+        size = window.size()
+        briefs = [Brief(heading=f"Section {n}", question="What about refunds?") for n in range(60)]
+        window.context.set_spec(ContextSpec(briefs=briefs))
+        await until(lambda: is_done(window))
+        lines = window.context.numbers.lines
+        for budget in (5_000, MOST):
+            window.context.set_budget(budget)
+            await until(lambda: window.is_idle)
+            assert len(lines.lines) > 40
+            assert window.size() == size
+            assert lines.height() == MOST_SEEN * lines.lines[0].height()
+        lines.setFocus()
+        last = lines.lines[-1]
+        assert last.visibleRegion().isEmpty()
+        for _ in lines.lines:
+            qtbot.keyClick(lines, Qt.Key.Key_Down)
+        assert last.is_current
+        assert last.visibleRegion().boundingRect().height() == last.height(), "the keyboard comes to all of them"
 
 
 # Compare
