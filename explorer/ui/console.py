@@ -53,6 +53,7 @@ from explorer.ui.viewer_parts.json_text import pretty
 # Translators: the pages of the console: fields, the same by hand, what came of it
 FORM, BY_HAND, RESULT = mark("Form"), mark("JSON"), mark("Result")
 _HISTORY_MOST = 50
+_FORM_MOST = 500_000  # characters of JSON; a field lays out the whole of a line at once
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "\u2028\u2029"}
 _TOLD_CHARS = 300
 _NODES_TOLD = 6
@@ -85,7 +86,7 @@ class ConsolePanel(QWidget):
     """Runs the seven tools in the scope of an agent. A write is shown first; what is forgotten leaves a receipt."""
 
     item_wanted = Signal(object)  # a Hit
-    changed = Signal()  # something was stored, or a forget was left midway
+    changed = Signal()  # something was stored, or may be, or a forget was left midway
     forgotten = Signal(object, object)  # the ids that went, and those that were to go and stayed
     receipt_wanted = Signal(object)  # a Path
 
@@ -371,6 +372,8 @@ class ConsolePanel(QWidget):
         if self.form is None:
             return False
         written = typed(self.json_edit).strip()
+        if len(written) > _FORM_MOST:
+            return False
         try:
             values = wire.loads(written) if written else {}  # as the tools read it
         except wire.WireError:
@@ -430,7 +433,7 @@ class ConsolePanel(QWidget):
             self.changed.emit()
             raise
         outcome = writes.outcome
-        if writes.stores is not None and called.error is None:
+        if writes.stores is not None:  # whatever was answered: it may be stored all the same
             self.changed.emit()
         if outcome is not None and writes.removal is not None and writes.removal.preview is not None:
             left = set(outcome.left)

@@ -24,7 +24,19 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ForgetTarget, GetRequest, ItemId, ListRequest, MemoryEngine, MetaFilter, Namespace, Reach
+from explorer.contract import (
+    ForgetTarget,
+    GetRequest,
+    ItemId,
+    ListRequest,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Reach,
+    StoreItem,
+    StoreReceipt,
+    Unavailable,
+)
 from explorer.removal.journal import Journal
 from explorer.tools import TOOL_NAMES, MemoryTools, ToolScope
 from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
@@ -247,6 +259,7 @@ async def test_json_that_the_form_cannot_hold_stays_as_it_is(qtbot: QtBot, tmp_p
         ("memory_list", '{"limit": 1, "limit": 2}'),
         ("memory_forget", '{"ids": ["one"], "ids": ["other"]}'),
         ("memory_store", f'{{"learning": {{"text": "a", "confidence": 1{"0" * 400}}}}}'),
+        ("memory_store", json.dumps({"document": {"text": "word\\n" * 120_000}})),
         ("memory_store", json.dumps({"conversation": {"turns": [{"role": "user", "text": "a"}] * 2_000}})),
     ],
     ids=lambda one: one[:40],
@@ -327,6 +340,25 @@ async def test_a_store_is_asked_about_and_seen_at_once(qtbot: QtBot, tmp_path: P
         assert "<b>tea</b> at four" in texts(window), "the list reads again"
         row = next(hit for hit in window.items.model.held_rows().values() if hit.id == told["id"])
         assert (str(row.meta.namespace), row.meta.source.kind.value) == (str(WRITER), "agent")
+
+
+async def test_what_was_stored_without_an_answer_is_seen(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with console(qtbot, tmp_path, until) as (window, panel, engine):
+        stored = engine.store
+
+        async def store(item: StoreItem) -> StoreReceipt:
+            await stored(item)
+            raise Unavailable("the answer did not come")
+
+        monkeypatch.setattr(engine, "store", store)
+        choose(panel, "memory_store", {"learning": {"text": "tea at four"}})
+        panel.run_button.click()
+        await answer(until, "Store")
+        await until(lambda: len(panel.calls) == 1 and window.is_idle)
+        assert panel.calls[-1].said == "the answer did not come"
+        await until(lambda: "tea at four" in texts(window))
 
 
 async def test_a_forget_reads_the_ids_back_and_leaves_a_receipt(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
