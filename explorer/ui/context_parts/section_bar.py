@@ -15,8 +15,8 @@ from explorer.ui.rows import draw_focus_ring, draw_text, text_width
 from explorer.ui.theme import mix, theme
 
 HEIGHT = 12
-MOST_SEEN = 8
-"""Lines that are seen at once: there are as many as briefs, and the document needs its room."""
+MOST_SEEN = 5
+"""Lines that are seen at once, which are all of the contract's own briefs: the document needs its room."""
 TINTS = (0.0, 0.28, 0.46, 0.62, 0.76)
 """How much of the ground is in the accent, one after the other; after five they begin anew."""
 HATCHED = 0.72
