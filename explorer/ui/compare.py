@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QTextBlockFormat, QTextCharFormat, QTextCursor
@@ -276,9 +277,9 @@ class ComparePanel(QWidget):
             said = tr("“Without this item” in the preview leaves an item out, as if it were not stored.")
             self._say("info", tr("No item is left out"), said)
         else:
-            self._pair = self._documents(gathered)
-            pair = self._pair
-            self.jobs.start("compare", asyncio.to_thread(compare, pair.before, pair.after), self._on_compared)
+            pair = self._documents(gathered)
+            work = asyncio.to_thread(compare, pair.before, pair.after)
+            self.jobs.start("compare", work, partial(self._on_compared, pair))
 
     def _gather_other(self) -> None:
         engine, node = self._preview.engine, self._other
@@ -316,8 +317,8 @@ class ComparePanel(QWidget):
 
     # What is seen
 
-    def _on_compared(self, comparison: Comparison) -> None:
-        self._comparison = comparison
+    def _on_compared(self, pair: Pair, comparison: Comparison) -> None:
+        self._pair, self._comparison = pair, comparison
         self.banner.clear()
         self._draw()
 

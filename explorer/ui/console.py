@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import GetRequest, Hit, ItemId, MemoryEngine, StoreItem, TinyMemoryError
+from explorer.contract import GetRequest, Hit, ItemId, MemoryEngine, StoreItem, TinyMemoryError, wire
 from explorer.contract.namespace import EVERYTHING
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.by_tool import ToolWrites
@@ -50,11 +50,14 @@ from explorer.ui.segments import Segments
 from explorer.ui.tool_form import ToolForm
 from explorer.ui.tool_result import SHOWN_MOST, ResultView, item_ids
 from explorer.ui.trees import EDGE, PaneBanner, PaneHead
+from explorer.ui.typed import typed
 from explorer.ui.viewer_parts.json_text import pretty
 
 # Translators: the pages of the console: fields, the same by hand, what came of it
 FORM, BY_HAND, RESULT = mark("Form"), mark("JSON"), mark("Result")
 _HISTORY_MOST = 50
+_FORM_MOST = 500_000  # characters of JSON; a field lays out the whole of a line at once
+_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "\u2028\u2029"}
 _TOLD_CHARS = 300
 _NODES_TOLD = 6
 _SAMPLES_TOLD = 3
@@ -86,7 +89,7 @@ class ConsolePanel(QWidget):
     """Runs the seven tools in the scope of an agent. A write is shown first; what is forgotten leaves a receipt."""
 
     item_wanted = Signal(object)  # a Hit
-    changed = Signal()  # something was stored
+    changed = Signal()  # something was stored, or may be
     left_midway = Signal()  # a forget, of which nobody knows what went
     forgotten = Signal(object, object)  # the ids that went, and those that were to go and stayed
     receipt_wanted = Signal(object)  # a Path
@@ -376,21 +379,24 @@ class ConsolePanel(QWidget):
 
     def _write_by_hand(self) -> None:
         values = self.form.values() if self.form is not None else {}
-        self.json_edit.setPlainText(json.dumps(values, ensure_ascii=False, indent=2) if values else "")
+        self._show_by_hand(json.dumps(values, ensure_ascii=False, indent=2) if values else "")
+
+    def _show_by_hand(self, arguments: str) -> None:
+        """Show JSON in the field, which would take some characters of its strings for ends of lines."""
+        self.json_edit.setPlainText("".join(_ESCAPES.get(char, char) for char in arguments))
 
     def _read_by_hand(self) -> bool:
         """Fill the form from the JSON; False, and nothing is changed, where it cannot hold all of that."""
         if self.form is None:
             return False
-        written, before = self.json_edit.toPlainText(), self.form.values()
-        try:
-            values = json.loads(written) if written.strip() else {}
-        except (ValueError, RecursionError):
+        written = typed(self.json_edit).strip()
+        if len(written) > _FORM_MOST:
             return False
-        if isinstance(values, dict) and self.form.set_values(values):
-            return True
-        self.form.set_values(before)
-        return False
+        try:
+            values = wire.loads(written) if written else {}  # as the tools read it
+        except wire.WireError:
+            return False
+        return isinstance(values, dict) and self.form.set_values(values)
 
     # Running
 
@@ -409,7 +415,7 @@ class ConsolePanel(QWidget):
     def _given(self) -> str:
         """The arguments as JSON; "" for none."""
         if self._is_by_hand:
-            return self.json_edit.toPlainText().strip()
+            return typed(self.json_edit).strip()
         values = self.form.values() if self.form is not None else {}
         return json.dumps(values, ensure_ascii=False) if values else ""
 
@@ -450,7 +456,7 @@ class ConsolePanel(QWidget):
             self.left_midway.emit()
             raise
         outcome = writes.outcome
-        if writes.stores is not None and called.error is None:
+        if writes.stores is not None:  # whatever was answered: it may be stored all the same
             self.changed.emit()
         if outcome is not None and writes.removal is not None and writes.removal.preview is not None:
             left = set(outcome.left)
@@ -553,7 +559,7 @@ class ConsolePanel(QWidget):
         at = self.tool_box.findText(call.tool)
         if at >= 0:  # else it writes, and the agent does not now
             self.tool_box.setCurrentIndex(at)
-            self.json_edit.setPlainText(call.arguments)
+            self._show_by_hand(call.arguments)
             self._is_by_hand = not self._read_by_hand()
         self._shown = call
         self._choose_page(RESULT)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import tzinfo
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
@@ -72,6 +73,17 @@ TRIMS_AFTER_MS = 30  # after the slider has moved
 WAITS_MS = 300  # what was shown of another node stays so long
 
 
+class _Told(Enum):
+    """What the banner says, where it may be over before the person has dismissed it."""
+
+    ELSE = auto()
+    FAILED = auto()
+    OLD = auto()
+    """That the document was not asked for again."""
+    REMOVED = auto()
+    """That Compare has what was before a removal."""
+
+
 class ContextPanel(QWidget):
     """Asks while it is seen, once the list is read; then it only trims what it was told.
 
@@ -116,7 +128,7 @@ class ContextPanel(QWidget):
         self._trimmed: Trimmed | None = None
         self._without: frozenset[ItemId] = frozenset()
         self._is_stopped = False
-        self._has_failed = False  # and the banner says so
+        self._told = _Told.ELSE
         self.memory_path: Callable[[], str | None] = lambda: None  # of the file that no document may be saved over
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self.jobs = Jobs(self)
@@ -221,6 +233,7 @@ class ContextPanel(QWidget):
         self._without = frozenset()
         self._forget()
         self._before = None
+        self._told = _Told.ELSE
         self.banner.clear()
         self._want()
 
@@ -241,6 +254,7 @@ class ContextPanel(QWidget):
             return
         self._before = self._gathered_for, self._gathered, self._gathered_at
         self._forget()
+        self._told = _Told.REMOVED
         n = len(gone)
         said = tr_n(
             "{n} item was removed: what was compiled with it was dropped. Compare has it, until you forget it.",
@@ -253,6 +267,7 @@ class ContextPanel(QWidget):
     def forget_before(self) -> None:
         """Let go of what was compiled before a removal."""
         self._before = None
+        self._take_back(_Told.REMOVED)
         self.changed.emit()
 
     def let_go_of_all(self) -> None:
@@ -334,6 +349,7 @@ class ContextPanel(QWidget):
         """Ask by other briefs; the budget is that of the slider."""
         self._spec = spec
         self._before = None  # by other questions
+        self._take_back(_Told.REMOVED)
         self._forget()
         self._want()
 
@@ -400,12 +416,17 @@ class ContextPanel(QWidget):
     def _want(self) -> None:
         """What is shown is no answer any more to what is asked."""
         node = self.node
+        is_other = node != self.node_button.node
         self.node_button.show_node(node)
         self._is_due = True
         self._is_stopped = self._is_wanted = False
         self.jobs.cancel("gather")
-        if self._gathered_for is not None and self._gathered_for != node:
+        if self._gathered_for == node:
+            self._waiting.stop()  # it is back in time, and what is shown is its own
+        elif self._gathered_for is not None:
             self._waiting.start()
+        if is_other:
+            self._take_back(_Told.FAILED, _Told.OLD)
             self.changed.emit()
         if self._engine is None:
             self._forget()
@@ -425,7 +446,8 @@ class ContextPanel(QWidget):
         elif self._is_hosted and not self._is_wanted:
             self._is_due = False
             self._show_state()
-            if self._trimmed is not None:
+            if self.gathered is not None:
+                self._told = _Told.OLD
                 said = tr("The memory may be another by now: a hosted engine is asked only when you say so.")
                 self.banner.show_note(said, tr("Compile again"), self.compile)
         else:
@@ -449,9 +471,7 @@ class ContextPanel(QWidget):
     def _on_gathered(self, node: Namespace, gathered: Gathered) -> None:
         self._waiting.stop()
         self._gathered, self._gathered_for, self._gathered_at = gathered, node, Timestamp.now_utc()
-        if self._has_failed:
-            self._has_failed = False
-            self.banner.clear()
+        self._take_back(_Told.FAILED, _Told.OLD)
         self._trim()
         self._tell_failures()
 
@@ -472,7 +492,7 @@ class ContextPanel(QWidget):
         self._waiting.stop()
         if lane == "gather" and self._gathered_for != self.node:
             self._forget()
-        self._has_failed = True
+        self._told = _Told.FAILED
         ways = {"gather": self.compile, "save": self._on_save_action_triggered}
         self.banner.show_failure(error, ways.get(lane, self._trim))
         self._show_state()
@@ -535,6 +555,12 @@ class ContextPanel(QWidget):
         self._without = self._without | {id} if is_wanted else self._without - {id}
         self._trim()
 
+    @property
+    def _left_out(self) -> frozenset[ItemId]:
+        """What of it would be in the document else: items of other nodes, or that are gone, leave nothing out."""
+        gathered = self._gathered
+        return self._without.intersection(hits_of(gathered)) if self._without and gathered else frozenset()
+
     # What is seen
 
     def _show_numbers(self) -> None:
@@ -543,7 +569,7 @@ class ContextPanel(QWidget):
         if gathered is None or trimmed is None:
             self.numbers.clear()
         else:
-            n = len(self._without.intersection(hits_of(gathered))) if self._without else 0
+            n = len(self._left_out)
             self.numbers.show_document(gathered, trimmed, n)
         allow(self.put_back_action, "" if n else tr("No item is left out"))
 
@@ -600,7 +626,7 @@ class ContextPanel(QWidget):
         self.stack.setCurrentWidget(self.empty)
 
     def _say_empty(self, trimmed: Trimmed) -> None:
-        why = emptiness_of(trimmed, self.budget.tokens, has_left_out=bool(self._without))
+        why = emptiness_of(trimmed, self.budget.tokens, has_left_out=bool(self._left_out))
         ways: dict[Way, Action] = {
             Way.REST: (tr("What was left out"), partial(self._show_rest, None)),
             Way.AGAIN: (tr("Retry"), self.compile),
@@ -609,6 +635,12 @@ class ContextPanel(QWidget):
         actions = [ways[why.way]] if why.way in ways else []
         self._say(why.icon, why.title, why.sentence, actions, "caution" if why.is_caution else "text2")
 
+    def _take_back(self, *told: _Told) -> None:
+        """What the banner says is over, where it is one of these."""
+        if self._told in told:
+            self._told = _Told.ELSE
+            self.banner.clear()
+
     def _tell_failures(self) -> None:
         """Which sections the engine did not answer for; where it is all of them the empty page says so."""
         trimmed = self._trimmed
@@ -616,7 +648,7 @@ class ContextPanel(QWidget):
         if failed:
             names = text.listed(text.inline(heading, 60) for heading, _ in failed)
             said = text.named(tr("Not answered"), tr("{sections}. {reason}", sections=names, reason=failed[0][1]))
-            self._has_failed = True
+            self._told = _Told.FAILED
             self.banner.show_error(said, retry=self.compile)
 
     # What can be done
@@ -707,4 +739,5 @@ class ContextPanel(QWidget):
     def _on_saved(self, path: Path | None) -> None:
         if path is not None:
             name = text.isolate(text.shown(path.name, 80))
+            self._told = _Told.ELSE
             self.banner.show_done(tr("Saved to {file}.", file=name))

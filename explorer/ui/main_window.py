@@ -614,6 +614,7 @@ class MainWindow(QMainWindow):
             self.viewer.more_button,
             close_buttons[2],
             self.viewer,
+            *_inside(self.viewer),
             *self.context.stops,
             close_buttons[3],
             *self.context.pages_stops,
@@ -1383,6 +1384,17 @@ def _rule() -> QWidget:
     rule.setProperty("surface", "rule")
     rule.setFixedHeight(1)
     return rule
+
+
+def _inside(pane: QWidget) -> list[QWidget]:
+    """What is in a pane, in the order of the Tab key."""
+    found: list[QWidget] = []
+    each: QWidget | None = pane.nextInFocusChain()
+    while each is not None and each is not pane:
+        if pane.isAncestorOf(each):
+            found.append(each)
+        each = each.nextInFocusChain()
+    return found
 
 
 def _holds(pane: QWidget, widget: QWidget) -> bool:

@@ -28,6 +28,7 @@ from explorer.ui import icons
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 from explorer.ui.theme import theme
+from explorer.ui.typed import typed
 
 Schema = Mapping[str, Any]
 
@@ -36,6 +37,7 @@ INDENT = 12
 _LONG = ("text", "instructions", "evidence")
 """Strings that may have several lines."""
 _LINES = 2
+_MOST_ROWS = 20  # that are read into the form at once: each is a form of its own, and takes its time
 _STEP = 0.05
 
 
@@ -86,7 +88,7 @@ class _Lines:
         self.widget.setFixedHeight(round(theme().metrics("small").lineSpacing() * _LINES) + 20)
 
     def value(self) -> Any:
-        text = self.widget.toPlainText()
+        text = typed(self.widget)
         if not self._is_list:
             return text or UNSET
         return [line for line in text.split("\n") if line] or UNSET
@@ -144,11 +146,11 @@ class _Number:
         return self.widget.value() if self._is_whole else round(self.widget.value(), 2)
 
     def set_value(self, value: Any) -> None:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if isinstance(self.widget, QSpinBox):
-            self.widget.setValue(value if is_number and isinstance(value, int) else self.widget.minimum())
-        else:
-            self.widget.setValue(float(value) if is_number else self.widget.minimum())
+        is_number = isinstance(value, int if self._is_whole else (int, float)) and not isinstance(value, bool)
+        # Compared before it is handed on: JSON has numbers that no field takes at all.
+        holds = is_number and self.widget.minimum() <= value <= self.widget.maximum()
+        held: Any = value if holds else self.widget.minimum()
+        self.widget.setValue(held)
 
 
 class _Ticks:
@@ -180,7 +182,7 @@ class _Object:
 
     def __init__(self, path: str, name: str, schema: Schema) -> None:
         self._name = name
-        self._fields = _fields(f"{path}.", schema)
+        self.fields = _fields(f"{path}.", schema)
         self.widget = QWidget()
         self.fold_button = QToolButton()
         self.fold_button.setObjectName(f"fold:{path}")
@@ -189,7 +191,7 @@ class _Object:
         self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.fold_button.setToolTip(tip(str(schema.get("description", ""))))
         self.body = QWidget()
-        body = _grid(self._fields, schema)
+        body = _grid(self.fields, schema)
         body.setContentsMargins(margins(INDENT, 0, 0, 4))
         self.body.setLayout(body)
         column = QVBoxLayout(self.widget)
@@ -201,16 +203,16 @@ class _Object:
         self._open(False)
 
     def value(self) -> Any:
-        return _values(self._fields) or UNSET
+        return _values(self.fields) or UNSET
 
     def set_value(self, value: Any) -> None:
-        _show(self._fields, value)
-        self._open(bool(_values(self._fields)))
+        _show(self.fields, value)
+        self._open(bool(_values(self.fields)))
 
     def _open(self, is_open: bool) -> None:
         self.body.setVisible(is_open)
         icons.keep(self.fold_button, "chevron-down" if is_open else "chevron-right")
-        n = 0 if is_open else len(_values(self._fields))
+        n = 0 if is_open else len(_values(self.fields))
         # Translators: beside the name of what is folded: how many fields in it are filled in.
         said = tr_n("{name} ({n} set)", "{name} ({n} set)", n, name=self._name, n=n) if n else self._name
         self.fold_button.setText(said)
@@ -284,9 +286,15 @@ class ToolForm(QWidget):
         return _values(self._fields)
 
     def set_values(self, values: Mapping[str, Any]) -> bool:
-        """Show arguments; whether the form holds all of them now."""
+        """Show arguments; False, and nothing is changed, where the form cannot hold all of them."""
+        if not _fits(self._fields, values):
+            return False
+        before = self.values()
         _show(self._fields, values)
-        return _alike(self.values(), values)
+        if _alike(self.values(), values):
+            return True
+        _show(self._fields, before)
+        return False
 
 
 def _fields(path: str, schema: Schema) -> dict[str, Field]:
@@ -357,6 +365,17 @@ def _values(fields: Mapping[str, Field]) -> dict[str, Any]:
 def _show(fields: Mapping[str, Field], values: Any) -> None:
     for name, field in fields.items():
         field.set_value(values.get(name, UNSET) if isinstance(values, Mapping) else UNSET)
+
+
+def _fits(fields: Mapping[str, Field], values: Mapping[str, Any]) -> bool:
+    """Whether no list in it has too many rows to be read into the form."""
+    for name, field in fields.items():
+        value = values.get(name)
+        if isinstance(field, _Rows) and isinstance(value, list) and len(value) > _MOST_ROWS:
+            return False
+        if isinstance(field, _Object) and isinstance(value, Mapping) and not _fits(field.fields, value):
+            return False
+    return True
 
 
 def _alike(one: Any, other: Any) -> bool:

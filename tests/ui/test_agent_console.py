@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,19 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ForgetTarget, GetRequest, ItemId, ListRequest, MemoryEngine, MetaFilter, Namespace, Reach
+from explorer.contract import (
+    ForgetTarget,
+    GetRequest,
+    ItemId,
+    ListRequest,
+    MemoryEngine,
+    MetaFilter,
+    Namespace,
+    Reach,
+    StoreItem,
+    StoreReceipt,
+    Unavailable,
+)
 from explorer.removal.journal import Journal
 from explorer.tools import TOOL_NAMES, MemoryTools, ToolScope
 from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
@@ -234,6 +247,64 @@ async def test_json_that_the_form_cannot_hold_stays_as_it_is(qtbot: QtBot, tmp_p
         assert panel.form.values() == {"limit": 2}
 
 
+@pytest.mark.parametrize(
+    ("tool", "by_hand"),
+    [
+        ("memory_list", '{"limit": 3000000000}'),
+        ("memory_list", '{"limit": -1e400}'),
+        ("memory_list", f'{{"limit": 1{"0" * 5_000}}}'),
+        ("memory_list", f'{{"limit": {"[" * 100_000}}}'),
+        ("memory_list", '{"limit": 2} {"limit": 3}'),
+        ("memory_list", '{"limit": NaN}'),
+        ("memory_list", '{"limit": 1, "limit": 2}'),
+        ("memory_forget", '{"ids": ["one"], "ids": ["other"]}'),
+        ("memory_store", f'{{"learning": {{"text": "a", "confidence": 1{"0" * 400}}}}}'),
+        ("memory_store", json.dumps({"document": {"text": "word\\n" * 120_000}})),
+        ("memory_store", json.dumps({"conversation": {"turns": [{"role": "user", "text": "a"}] * 2_000}})),
+    ],
+    ids=lambda one: one[:40],
+)
+async def test_odd_json_is_left_to_the_tool_and_changes_no_form(
+    qtbot: QtBot, tmp_path: Path, until: Until, tool: str, by_hand: str
+) -> None:
+    async with console(qtbot, tmp_path, until) as (_, panel, _engine):
+        before: dict[str, Any] = {"tags": ["kept"]} if tool == "memory_store" else {}
+        choose(panel, tool, before)
+        assert panel.form is not None
+        panel.segments.button(BY_HAND).click()
+        panel.json_edit.setPlainText(by_hand)
+        panel.segments.button(FORM).click()
+        assert panel.segments.choice == BY_HAND
+        assert "cannot hold" in panel.banner.sentence
+        assert panel.form.values() == before
+        assert panel.json_edit.toPlainText() == by_hand
+
+
+async def test_spaces_that_do_not_break_are_characters_of_their_own(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    ids = ["one\u00a0two", "one two"]
+    async with console(qtbot, tmp_path, until) as (_, panel, _engine):
+        choose(panel, "memory_forget", {"ids": ids})
+        assert json.loads(await run(panel, until))["skipped"] == ids
+        panel.segments.button(BY_HAND).click()
+        assert json.loads(await run(panel, until))["skipped"] == ids
+        choose(panel, "memory_get")
+        panel.show_call(panel.calls[0])
+        assert json.loads(await run(panel, until))["skipped"] == ids, "as it was called before"
+
+
+async def test_ends_of_lines_in_a_string_are_those_of_the_call_before(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    ids = ["one\u2028two", "one\u2029two"]
+    async with console(qtbot, tmp_path, until) as (_, panel, _engine):
+        choose(panel, "memory_forget")
+        panel.segments.button(BY_HAND).click()
+        panel.json_edit.setPlainText(json.dumps({"ids": ids}))
+        assert json.loads(await run(panel, until))["skipped"] == ids
+        panel.show_call(replace(panel.calls[0], arguments=json.dumps({"ids": ids}, ensure_ascii=False)))
+        assert json.loads(await run(panel, until))["skipped"] == ids
+
+
 async def test_a_read_only_agent_has_no_tools_that_write(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with console(qtbot, tmp_path, until) as (window, panel, engine):
         offered = [panel.tool_box.itemText(at) for at in range(panel.tool_box.count())]
@@ -269,6 +340,25 @@ async def test_a_store_is_asked_about_and_seen_at_once(qtbot: QtBot, tmp_path: P
         assert "<b>tea</b> at four" in texts(window), "the list reads again"
         row = next(hit for hit in window.items.model.held_rows().values() if hit.id == told["id"])
         assert (str(row.meta.namespace), row.meta.source.kind.value) == (str(WRITER), "agent")
+
+
+async def test_what_was_stored_without_an_answer_is_seen(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with console(qtbot, tmp_path, until) as (window, panel, engine):
+        stored = engine.store
+
+        async def store(item: StoreItem) -> StoreReceipt:
+            await stored(item)
+            raise Unavailable("the answer did not come")
+
+        monkeypatch.setattr(engine, "store", store)
+        choose(panel, "memory_store", {"learning": {"text": "tea at four"}})
+        panel.run_button.click()
+        await answer(until, "Store")
+        await until(lambda: len(panel.calls) == 1 and window.is_idle)
+        assert panel.calls[-1].said == "the answer did not come"
+        await until(lambda: "tea at four" in texts(window))
 
 
 async def test_a_forget_reads_the_ids_back_and_leaves_a_receipt(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -130,6 +130,40 @@ async def test_a_preset_is_saved_used_replaced_and_removed(qtbot: QtBot, tmp_pat
         assert store.load() == []
 
 
+async def test_what_a_preset_says_is_kept_where_a_field_shows_less(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    store = PresetStore(tmp_path / "presets.json")
+    brief = Brief(heading="A" * 300, question="Que faire\u00a0?")
+    store.save(Preset(name="odd", briefs=[brief], learnings_limit=5_000))
+    store.save(Preset(name="huge", learnings_limit=2**64 - 1))
+    async with editing(qtbot, tmp_path, until) as dialog:
+        dialog.preset_box.setCurrentIndex(1)
+        dialog.preset_box.activated.emit(1)
+        assert dialog.spec.learnings_limit == 2**31 - 1
+        dialog.preset_box.setCurrentIndex(0)
+        dialog.preset_box.activated.emit(0)
+        assert dialog.spec.learnings_limit == 5_000
+        qtbot.keyClicks(dialog.question_edit, "Et ")
+        assert dialog.spec.briefs == [Brief(heading="A" * 300, question="Et Que faire\u00a0?")]
+        dialog.heading_edit.selectAll()
+        qtbot.keyClicks(dialog.heading_edit, "B")
+        assert dialog.spec.briefs == [Brief(heading="B", question="Et Que faire\u00a0?")]
+
+
+async def test_the_preset_that_was_chosen_is_the_one_removed(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    store = PresetStore(tmp_path / "presets.json")
+    names = ["Stand-up", " Stand-up", "A" * 90, "A" * 80]
+    for name in names:
+        store.save(Preset(name=name))
+    for row in (1, 1):
+        async with editing(qtbot, tmp_path, until) as dialog:
+            dialog.preset_box.setCurrentIndex(row)
+            dialog.preset_box.activated.emit(row)
+            assert dialog.save_button.text() == "Replace preset"
+            press(qtbot, dialog, "remove_preset_button")
+            await until(lambda: not dialog.jobs.is_busy)
+    assert [one.name for one in store.load()] == ["Stand-up", "A" * 80]
+
+
 async def test_a_file_that_cannot_be_read_is_told(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     (tmp_path / "presets.json").write_text("{", "utf-8")
     async with editing(qtbot, tmp_path, until) as dialog:

@@ -212,6 +212,38 @@ async def test_a_hosted_engine_is_asked_only_when_the_person_says_so(
         assert markdown(panel), "what was told stays to be read"
 
 
+async def test_a_document_that_was_paid_for_outlives_a_look_at_another_node(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    engine = await engine_of()
+    engine.is_hosted = True
+    async with previewing(qtbot, tmp_path, until, engine, waits=False) as panel:
+        await until(lambda: title(panel) == "Not compiled yet")
+        press(qtbot, panel, "Compile")
+        await until(lambda: is_done(panel))
+        before = markdown(panel)
+        panel.show_filter(at(WRITER))
+        panel.show_filter(at(TRIAGE))
+        await until(lambda: not panel._waiting.isActive() and not panel._asking.isActive())
+        assert markdown(panel) == before
+        panel.show_filter(at(WRITER))
+        assert panel.banner.sentence == "", "nothing of this node was asked before"
+        await until(lambda: title(panel) == "Not compiled yet")
+        assert panel.banner.sentence == ""
+
+
+async def test_that_it_is_old_is_said_until_it_is_not(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await engine_of()
+    engine.is_hosted = True
+    async with previewing(qtbot, tmp_path, until, engine, waits=False) as panel:
+        panel.compile_action.trigger()
+        await until(lambda: is_done(panel))
+        panel.refresh()
+        await until(lambda: "asked only when you say so" in panel.banner.sentence)
+        panel.compile_action.trigger()
+        await until(lambda: is_done(panel) and not panel.banner.sentence)
+
+
 async def test_only_the_newest_answer_is_shown(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     engine = await engine_of()
     gate = engine.hold("recall", lambda req: req.filter.reach.at == TRIAGE, stubborn=True)
@@ -294,6 +326,18 @@ async def test_an_empty_memory_is_no_error(qtbot: QtBot, tmp_path: Path, until: 
         assert panel.banner.sentence == ""
         assert panel.numbers.tokens_label.text() == f"0 of 1{NARROW}500 tokens"
         assert not panel.save_action.isEnabled()
+
+
+async def test_what_was_left_out_elsewhere_makes_no_document_empty(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    engine = await engine_of([learning("of triage alone", str(TRIAGE))])
+    async with previewing(qtbot, tmp_path, until, engine) as panel:
+        assert panel.gathered is not None
+        for hit in panel.gathered.learnings:
+            panel.leave_out(hit.id, True)
+        assert title(panel) == "An empty document"
+        panel.show_filter(at(WRITER))
+        await until(lambda: is_done(panel))
+        assert title(panel) == "Nothing stored for this node"
 
 
 async def test_a_budget_that_is_too_small_says_so(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -11,11 +11,14 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QPushButton, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer.context import Brief, ContextSpec
 from explorer.contract import ForgetTarget, MemoryEngine, MetaFilter, Namespace
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.actions import actions_of
 from explorer.ui.compare import BUDGETS, LEFT_OUT, NODES, REMOVAL, ComparePanel
+from explorer.ui.context_parts.budget import MOST
 from explorer.ui.context_parts.pages import SOURCE
+from explorer.ui.context_parts.section_bar import MOST_SEEN
 from explorer.ui.main_window import MainWindow
 from tests.conftest import Until
 from tests.fakes import learning
@@ -212,11 +215,44 @@ async def test_a_removal_drops_what_was_compiled_with_it(qtbot: QtBot, tmp_path:
         await until(lambda: said(compare) == "Nothing was removed")
         assert panel.before is None
         assert compare.view.toPlainText() == ""
+        assert panel.banner.sentence == "", "Compare has nothing to show by now"
+
+
+async def test_other_briefs_let_go_of_what_was_before_a_removal(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with showing(qtbot, tmp_path, until) as (window, engine):
+        await removed(window, engine, until)
+        await until(lambda: is_done(window))
+        assert "Compare has it" in window.context.banner.sentence
+        window.context.set_spec(ContextSpec(briefs=[]))
+        assert window.context.before is None
+        assert window.context.banner.sentence == ""
 
 
 def press(qtbot: QtBot, owner: QWidget, words: str) -> None:
     button = next(one for one in owner.findChildren(QPushButton) if one.text() == words and one.isVisible())
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+async def test_many_briefs_leave_the_window_its_size(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with showing(qtbot, tmp_path, until, await engine_of()) as (window, _):
+        size = window.size()
+        briefs = [Brief(heading=f"Section {n}", question="What about refunds?") for n in range(60)]
+        window.context.set_spec(ContextSpec(briefs=briefs))
+        await until(lambda: is_done(window))
+        lines = window.context.numbers.lines
+        for budget in (5_000, MOST):
+            window.context.set_budget(budget)
+            await until(lambda: window.is_idle)
+            assert len(lines.lines) > 40
+            assert window.size() == size
+            assert lines.height() == MOST_SEEN * lines.lines[0].height()
+        lines.setFocus()
+        last = lines.lines[-1]
+        assert last.visibleRegion().isEmpty()
+        for _ in lines.lines:
+            qtbot.keyClick(lines, Qt.Key.Key_Down)
+        assert last.is_current
+        assert last.visibleRegion().boundingRect().height() == last.height(), "the keyboard comes to all of them"
 
 
 # Compare
@@ -319,6 +355,20 @@ async def test_another_node_of_a_hosted_engine_is_asked_when_the_person_says_so(
         assert engine.asked == asked
         press(qtbot, compare.empty, "Compile")
         await until(lambda: compare.comparison is not None)
+
+
+async def test_colours_change_while_other_documents_are_compared(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with comparing(qtbot, tmp_path, until) as (window, compare):
+        choose(qtbot, compare, NODES)
+        compare.node_button.chosen.emit(WRITER)
+        await until(lambda: "writer" in compare.summary_label.text() and window.is_idle)
+        before = compare.summary_label.text()
+        compare.choice.set_choice(BUDGETS)
+        compare._compare()
+        compare._draw()  # as a theme that changes has it done
+        assert compare.summary_label.text() == before, "it is still the two nodes that are shown"
+        await until(lambda: window.is_idle)
+        assert compare.summary_label.text() != before
 
 
 async def test_what_is_left_out_is_compared(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

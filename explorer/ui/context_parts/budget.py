@@ -111,9 +111,6 @@ class BudgetSpin(QSpinBox):
         )
         self.editingFinished.connect(lambda: self.refused.emit(False))  # what was there before stands in it again
 
-    def _on_text_changed(self, typed: str) -> None:
-        self.refused.emit(not LEAST <= (_value(typed) or 0) <= MOST)
-
     def textFromValue(self, val: int) -> str:
         return number(val)
 

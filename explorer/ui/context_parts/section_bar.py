@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
 from explorer.i18n import tr
 from explorer.text import number, shown, tip
@@ -15,6 +15,8 @@ from explorer.ui.rows import draw_focus_ring, draw_text, text_width
 from explorer.ui.theme import mix, theme
 
 HEIGHT = 12
+MOST_SEEN = 5
+"""Lines that are seen at once, which are all of the contract's own briefs: the document needs its room."""
 TINTS = (0.0, 0.28, 0.46, 0.62, 0.76)
 """How much of the ground is in the accent, one after the other; after five they begin anew."""
 HATCHED = 0.72
@@ -185,7 +187,7 @@ class SectionLine(QAbstractButton):
         painter.end()
 
 
-class SectionLines(QWidget):
+class SectionLines(QScrollArea):
     """A line a section; only those that are not whole, where there is little room. One stop of the Tab key."""
 
     section_wanted = Signal(int)
@@ -196,14 +198,30 @@ class SectionLines(QWidget):
         self.setObjectName("sectionLines")
         self.setAccessibleName(tr("Sections"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._is_brief = False
         self._parts: list[Part] = []
         self._current = 0
         self.lines: list[SectionLine] = []
-        self._column = QVBoxLayout(self)
+        self._all = QWidget()
+        self._column = QVBoxLayout(self._all)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
-        theme().changed.connect(self.update)
+        self.setWidget(self._all)
+        theme().changed.connect(self._on_theme_changed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, sum(line.sizeHint().height() for line in self.lines[:MOST_SEEN]))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def _on_theme_changed(self) -> None:
+        self.updateGeometry()
+        self.update()
 
     def set_brief(self, is_brief: bool) -> None:
         """Show only the sections that are not whole."""
@@ -225,11 +243,12 @@ class SectionLines(QWidget):
         self.lines = []
         for at, part in enumerate(self._parts):
             if part.is_short or not self._is_brief:
-                line = SectionLine(part, at, self)
+                line = SectionLine(part, at, self._all)
                 line.clicked.connect(lambda _=False, at=at, part=part: self._tell(at, part))
                 self.lines.append(line)
                 self._column.addWidget(line)
         self.setVisible(bool(self.lines))
+        self.updateGeometry()
         self._mark(min(self._current, max(0, len(self.lines) - 1)))
 
     def _tell(self, at: int, part: Part) -> None:
@@ -240,6 +259,8 @@ class SectionLines(QWidget):
         for at, line in enumerate(self.lines):
             line.is_current = self.hasFocus() and at == current
             line.update()
+        if self.lines and self.hasFocus():
+            self.ensureWidgetVisible(self.lines[current], 0, 0)
         self.setAccessibleDescription(self.lines[current].part.spoken if self.lines else "")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -37,9 +37,11 @@ from explorer.ui.dialogs.sizes import resize_to_design
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.theme import theme
+from explorer.ui.typed import typed
 
 MOST_LEARNINGS = 1_000
 _HEADING_MOST = 200
+_INT_MOST = 2**31 - 1  # that a field takes
 _QUESTION_LINES = 4
 _SIZE = (720, 480)
 
@@ -209,8 +211,8 @@ class BriefsDialog(QDialog):
         self.list.currentRowChanged.connect(lambda _: self._show_brief())
         self.list.model().rowsMoved.connect(self._on_list_rows_moved)
         self.list.remove_wanted.connect(self._on_remove_button_clicked)
-        self.heading_edit.textChanged.connect(lambda _: self._on_form_changed())
-        self.question_edit.textChanged.connect(self._on_form_changed)
+        self.heading_edit.textChanged.connect(lambda heading: self._on_form_changed(heading=heading))
+        self.question_edit.textChanged.connect(lambda: self._on_form_changed(question=typed(self.question_edit)))
         self.take_filter_button.clicked.connect(lambda: self._set_filter(self._window_filter))
         self.all_button.clicked.connect(lambda: self._set_filter(MetaFilter()))
         self.add_button.clicked.connect(self._on_add_button_clicked)
@@ -241,7 +243,9 @@ class BriefsDialog(QDialog):
     def _show_spec(self, spec: ContextSpec) -> None:
         self._briefs = list(spec.briefs)
         self._budget_tokens = spec.budget_tokens
-        self.learnings_spin.setValue(spec.learnings_limit)
+        limit = min(spec.learnings_limit, _INT_MOST)
+        self.learnings_spin.setMaximum(max(MOST_LEARNINGS, limit))  # one from a file stays what it is
+        self.learnings_spin.setValue(limit)
         self._show_list(0)
 
     def _show_list(self, row: int) -> None:
@@ -264,7 +268,7 @@ class BriefsDialog(QDialog):
         self.form.setEnabled(brief is not None)
         if self.heading_edit.text() != (brief.heading if brief is not None else ""):
             self.heading_edit.setText(brief.heading if brief is not None else "")
-        if self.question_edit.toPlainText() != (brief.question if brief is not None else ""):
+        if typed(self.question_edit) != (brief.question if brief is not None else ""):
             self.question_edit.setPlainText(brief.question if brief is not None else "")
         told = conditions(brief.filter, self._zone) if brief is not None else []
         asked = "; ".join(f"{one.words} {one.value}" for one in told)
@@ -276,12 +280,12 @@ class BriefsDialog(QDialog):
         self._is_showing = False
         self._allow()
 
-    def _on_form_changed(self) -> None:
+    def _on_form_changed(self, **changed: str) -> None:
+        """Take over what was typed, and nothing beside it: a field may show less than what it is about."""
         row = self.list.currentRow()
         if self._is_showing or not 0 <= row < len(self._briefs):
             return
-        heading, question = self.heading_edit.text(), self.question_edit.toPlainText()
-        self._briefs[row] = self._briefs[row].model_copy(update={"heading": heading, "question": question})
+        self._briefs[row] = self._briefs[row].model_copy(update=changed)
         self.list.item(row).setText(_name_of(self._briefs[row]))
         self._allow()
 
@@ -342,13 +346,21 @@ class BriefsDialog(QDialog):
         self.all_button.setEnabled(brief is not None and not brief.filter.is_empty())
         is_other = brief is not None and brief.filter != self._window_filter
         self.take_filter_button.setEnabled(is_other and not self._window_filter.is_empty())
-        name = self.preset_box.currentText().strip()
+        name = self._preset_name
         is_taken = any(preset.name == name for preset in self._presets)
         self.save_button.setEnabled(bool(name) and not wrong)
         self.save_button.setText(tr("Replace preset") if is_taken else tr("Save preset"))
         self.remove_preset_button.setEnabled(is_taken)
 
     # Presets
+
+    @property
+    def _preset_name(self) -> str:
+        """Of the preset that was chosen, as the file has it; else as it is typed."""
+        row, said = self.preset_box.currentIndex(), self.preset_box.currentText()
+        if row >= 0 and self.preset_box.itemText(row)[: self.preset_edit.maxLength()] == said:
+            return str(self.preset_box.itemData(row))
+        return said.strip()
 
     def _on_presets(self, presets: list[Preset]) -> None:
         self._presets = presets
@@ -373,7 +385,7 @@ class BriefsDialog(QDialog):
         spec = self.spec
         try:
             preset = Preset(
-                name=self.preset_box.currentText().strip(),
+                name=self._preset_name,
                 briefs=spec.briefs,
                 learnings_limit=spec.learnings_limit,
                 budget_tokens=spec.budget_tokens,
@@ -386,7 +398,7 @@ class BriefsDialog(QDialog):
         self._change(lambda: self._store.save(preset))
 
     def _on_remove_preset_button_clicked(self) -> None:
-        name = self.preset_box.currentText().strip()
+        name = self._preset_name
         self._change(lambda: self._store.remove(name))
 
     def _change(self, change: Callable[[], object]) -> None:
