@@ -42,6 +42,7 @@ from explorer.tools import TOOL_NAMES, MemoryTools, ToolScope
 from explorer.ui.console import BY_HAND, FORM, RESULT, ConsolePanel
 from explorer.ui.main_window import MainWindow
 from explorer.ui.tool_result import item_ids, parts
+from explorer.ui.viewer_parts.readers import copy_plain
 from tests.conftest import Until
 from tests.ui.test_agent_view import READ_BY_WRITER, TRIAGE, WRITER, memory, see_as
 from tests.ui.test_main_window import opened, texts
@@ -290,6 +291,14 @@ async def test_spaces_that_do_not_break_are_characters_of_their_own(qtbot: QtBot
         choose(panel, "memory_get")
         panel.show_call(panel.calls[0])
         assert json.loads(await run(panel, until))["skipped"] == ids, "as it was called before"
+
+
+def test_what_is_copied_is_what_is_selected(qtbot: QtBot) -> None:
+    view = QPlainTextEdit("one\u00a0two\nthree\u2028four")
+    qtbot.addWidget(view)
+    view.selectAll()
+    copy_plain(view)
+    assert QApplication.clipboard().text() == "one\u00a0two\nthree\nfour"
 
 
 async def test_ends_of_lines_in_a_string_are_those_of_the_call_before(

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QPlainTextEdit, QSizePolicy, QTextB
 from explorer.i18n import tr
 from explorer.text import number
 from explorer.ui.theme import theme
+from explorer.ui.typed import selected
 from explorer.ui.viewer_parts.ink import UNWRAPPED_LINE
 
 MARGIN = 16
@@ -209,7 +210,7 @@ def copy_plain(view: QTextBrowser | QPlainTextEdit) -> None:
     has ended, and an object made in Python would then crash the process.
     """
     if view.textCursor().hasSelection():
-        QGuiApplication.clipboard().setText(view.textCursor().selection().toPlainText())
+        QGuiApplication.clipboard().setText(selected(view.textCursor()))
 
 
 def _tab_px(role: str) -> float:
