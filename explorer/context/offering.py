@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from explorer.context import attributing
 from explorer.context.gathering import Answered, Gathered
-from explorer.context.layout import LEARNINGS, bullet, estimate, refs_chars, section, section_chars
+from explorer.context.layout import LEARNINGS, bullet, refs_chars, section_chars
 from explorer.context.why import Why
 from explorer.contract import Citation, Hit, ItemId
 from explorer.contract.model import collapsed
@@ -34,10 +34,6 @@ class OfferedBrief:
         return tuple(dict.fromkeys(cited.id for cited in self.cited))
 
     @cached_property
-    def tokens(self) -> int:
-        return estimate(section(self.heading, self.body))
-
-    @cached_property
     def pieces(self) -> tuple[attributing.Piece, ...]:
         """Which of its words come from which item; none where that is not known."""
         return attributing.pieces_of(self.body, self.cited) or ()
@@ -60,7 +56,6 @@ class Offer:
         limit = gathered.spec.learnings_limit
         self.lines = [collapsed(hit.text) for hit in self.learnings[:limit]]
         """Those that the limit lets in, as they are written."""
-        self.learnings_tokens = estimate(section(LEARNINGS, "\n".join(map(bullet, self.lines)))) if self.lines else 0
 
         self.brief_chars = list(
             accumulate((section_chars(brief.heading, len(brief.body)) for brief in self.shown), initial=0)

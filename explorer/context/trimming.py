@@ -52,15 +52,13 @@ class SectionUse:
     heading: str
     tokens: int
     """The contract's estimate of the section as it stands in the document; 0 where it does not."""
-    whole_tokens: int
-    """That of all of it that the spec lets in."""
     items: int
     """Items that the document names for it."""
     items_in_all: int
     """Items that it could rest on, those left out included."""
     state: State
     why: Why | None = None
-    """None where it is whole."""
+    """None where it is whole and nothing more is stored for it."""
     error: str = ""
     """What the engine said, where it failed."""
     text: str = ""
@@ -68,7 +66,7 @@ class SectionUse:
 
     @property
     def reason(self) -> str:
-        """Why it is not whole, as a sentence; "" where it is."""
+        """Why it is not whole, or no more than it is, as a sentence; "" where neither is so."""
         return "" if self.why is None else section_sentence(self.why, self.error)
 
 
@@ -83,8 +81,6 @@ class LeftOut:
     why: Why
     text: str
     """How its text, or what was cited of it, begins: one line, as stored."""
-    is_cited_elsewhere: bool
-    """Whether the refs of the document name it all the same."""
 
     @property
     def reason(self) -> str:
@@ -99,15 +95,13 @@ class Trimmed:
     doc: ContextDoc
     sections: tuple[SectionUse, ...]
     """In the document's order; those that were dropped or skipped in their places."""
-    frame_tokens: int
-    """The estimate of what is no section: the frontmatter with its refs, and the title; 0 of an empty document."""
     _offer: Offer
     _cut: _Cut
 
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Item by item what the sections are without, in their order."""
-        return tuple(_left_out(self._offer, self._cut, frozenset(self.doc.refs)))
+        return tuple(_left_out(self._offer, self._cut))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +138,7 @@ def trim(
     refs = dict.fromkeys(id for brief in shown for id in brief.ids)
     refs |= dict.fromkeys(hit.id for hit in offered.learnings[: cut.lines])
     doc = written(generated_at, gathered.engine, texts, list(refs))
-    frame_tokens = estimate(frame(generated_at, gathered.engine, doc.tokens, doc.refs)) if texts else 0
-    return Trimmed(doc, tuple(_sections(offered, cut, texts)), frame_tokens, offered, cut)
+    return Trimmed(doc, tuple(_sections(offered, cut, texts)), offered, cut)
 
 
 def _cut(offered: Offer, frame_chars: int, budget: int) -> _Cut:
@@ -189,19 +182,19 @@ def _sections(offered: Offer, cut: _Cut, texts: list[str]) -> Iterator[SectionUs
     for brief in offered.briefs:
         in_all = len(brief.ids_in_all)
         if brief.at is None:
-            yield SectionUse(brief.heading, 0, 0, 0, in_all, State.SKIPPED, brief.skipped, brief.error)
+            yield SectionUse(brief.heading, 0, 0, in_all, State.SKIPPED, brief.skipped, brief.error)
             continue
         if brief.at >= cut.briefs:
-            yield SectionUse(brief.heading, 0, brief.tokens, 0, in_all, State.DROPPED, Why.BUDGET)
+            yield SectionUse(brief.heading, 0, 0, in_all, State.DROPPED, Why.BUDGET)
             continue
         is_cut = cut.last_body is not None and brief.at == cut.briefs - 1
         state, why = (State.SHORTENED, Why.SHORTENED) if is_cut else (State.WHOLE, None)
         text = texts[brief.at]
-        yield SectionUse(brief.heading, estimate(text), brief.tokens, len(brief.ids), in_all, state, why, text=text)
+        yield SectionUse(brief.heading, estimate(text), len(brief.ids), in_all, state, why, text=text)
     in_all = len(offered.gathered.learnings)
     if offered.learnings_skipped is not None:
         error = offered.gathered.learnings_error or ""
-        yield SectionUse(LEARNINGS, 0, 0, 0, in_all, State.SKIPPED, offered.learnings_skipped, error)
+        yield SectionUse(LEARNINGS, 0, 0, in_all, State.SKIPPED, offered.learnings_skipped, error)
         return
     text = texts[-1] if cut.lines else ""
     if cut.lines == len(offered.lines):
@@ -210,23 +203,23 @@ def _sections(offered: Offer, cut: _Cut, texts: list[str]) -> Iterator[SectionUs
         state, why = State.SHORTENED, Why.SHORTENED
     else:
         state, why = State.DROPPED, Why.BUDGET
-    yield SectionUse(LEARNINGS, estimate(text), offered.learnings_tokens, cut.lines, in_all, state, why, text=text)
+    yield SectionUse(LEARNINGS, estimate(text), cut.lines, in_all, state, why, text=text)
 
 
-def _left_out(offered: Offer, cut: _Cut, refs: frozenset[ItemId]) -> Iterator[LeftOut]:
+def _left_out(offered: Offer, cut: _Cut) -> Iterator[LeftOut]:
     for brief in offered.briefs:
         cited = {cited.id: cited for cited in reversed(brief.cited)}  # the first of each counts
         for id in brief.ids_in_all:
             why = _why_not(offered, cut, brief, id)
             if why is not None:
-                yield LeftOut(id, cited[id].kind, brief.heading, why, _start(cited[id].snippet), id in refs)
+                yield LeftOut(id, cited[id].kind, brief.heading, why, _start(cited[id].snippet))
     beyond = len(offered.lines)
     for hit in offered.gathered.learnings:
         if hit.id in offered.without:
-            yield LeftOut(hit.id, hit.kind, LEARNINGS, Why.WITHOUT, _start(hit.text), hit.id in refs)
+            yield LeftOut(hit.id, hit.kind, LEARNINGS, Why.WITHOUT, _start(hit.text))
     for number, hit in enumerate(offered.learnings[cut.lines :], cut.lines):
         why = Why.BUDGET if number < beyond else Why.LIMIT
-        yield LeftOut(hit.id, hit.kind, LEARNINGS, why, _start(hit.text), hit.id in refs)
+        yield LeftOut(hit.id, hit.kind, LEARNINGS, why, _start(hit.text))
 
 
 def _why_not(offered: Offer, cut: _Cut, brief: OfferedBrief, id: ItemId) -> Why | None:

@@ -9,7 +9,7 @@ from explorer.text import sentence
 
 
 class Why(StrEnum):
-    """The reasons. Their words are `sentence_of`'s."""
+    """The reasons. Their words are those of `section_sentence` and `item_sentence`."""
 
     FAILED = "failed"
     """The engine did not answer the brief's question, or did not list the learnings."""

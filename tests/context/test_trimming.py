@@ -114,20 +114,18 @@ def test_sections_tell_their_share() -> None:
     trimmed = trim(found, 1_000, generated_at=AT)
     one, learnings = trimmed.sections
     assert (one.text, one.tokens) == (f"## One\n\n{'a' * 100}\n", estimate(one.text))
-    assert (one.items, one.items_in_all, one.whole_tokens) == (2, 2, one.tokens)
+    assert (one.items, one.items_in_all) == (2, 2)
     assert (learnings.text, learnings.items, learnings.items_in_all) == ("## Learnings\n\n- c\n", 1, 2)
     assert (learnings.state, learnings.why) == (State.WHOLE, Why.LIMIT)
     assert learnings.reason == "More are stored than the limit of learnings lets in."
-    head = trimmed.doc.markdown.removesuffix("\n" + one.text + "\n" + learnings.text)
-    assert trimmed.frame_tokens == estimate(head)
+    assert trimmed.doc.markdown.endswith("\n" + one.text + "\n" + learnings.text)
     (left,) = trimmed.left_out
-    assert (left.id, left.why, left.is_cited_elsewhere) == ("1", Why.LIMIT, True)
+    assert (left.id, left.why) == ("1", Why.LIMIT)
 
     nothing = trim(found, 1, generated_at=AT)
-    assert (nothing.doc.markdown, nothing.frame_tokens) == ("", 0)
+    assert nothing.doc.markdown == ""
     assert [section.state for section in nothing.sections] == [State.DROPPED, State.DROPPED]
     assert [section.tokens for section in nothing.sections] == [0, 0]
-    assert nothing.sections[0].whole_tokens == one.whole_tokens
 
 
 def test_what_is_cut_off_is_told_item_by_item() -> None:
@@ -142,7 +140,6 @@ def test_what_is_cut_off_is_told_item_by_item() -> None:
     assert said["b"] in trimmed.doc.markdown
     assert "d says" not in trimmed.doc.markdown
     assert [(left.id, left.why) for left in trimmed.left_out] == [("d", Why.SHORTENED)]
-    assert trimmed.left_out[0].is_cited_elsewhere  # the frontmatter names what an answer cites, cut or not
 
 
 def test_budget_of_zero_is_refused() -> None:

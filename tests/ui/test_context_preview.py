@@ -20,7 +20,7 @@ from explorer.engines import EngineSettings, build_engine
 from explorer.ui.context_parts.budget import MOST, budget_at, place_of, stepped
 from explorer.ui.context_parts.header import ITEMS as ITEMS_PAGE
 from explorer.ui.context_parts.pages import RENDERED, SOURCE
-from explorer.ui.context_preview import ContextPanel
+from explorer.ui.context_preview import ASKS_AFTER_MS, ContextPanel
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from tests.conftest import Until
@@ -150,8 +150,7 @@ async def test_it_asks_nothing_while_it_is_not_seen(qtbot: QtBot, tmp_path: Path
         panel.hide()
         panel.show_filter(at(WRITER))
         panel.refresh()
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await asyncio.sleep(1.5 * ASKS_AFTER_MS / 1_000)
         assert engine.asked == asked
         panel.show()
         await until(lambda: is_done(panel) and panel.node == WRITER)

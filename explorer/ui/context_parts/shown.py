@@ -12,9 +12,6 @@ from explorer.text import at_least, listed, number, out_of, shown
 from explorer.ui.ask_parts.question import hit_of
 from explorer.ui.viewer_parts.passage import Cited
 
-_CHARS_PER_TOKEN = 4
-_TITLE = "\n# Context\n\n"
-
 
 @dataclass(frozen=True)
 class Part:
@@ -103,22 +100,8 @@ def _items(one: SectionUse, *, is_least: bool) -> str:
 
 
 def bodies_of(trimmed: Trimmed) -> list[str]:
-    """What stands below the heading of each section; "" of those that are not in the document.
-
-    A body may hold whatever looks like a heading: where the next section begins is told by the length of this one.
-    """
-    markdown, sections = trimmed.doc.markdown, trimmed.sections
-    bodies = [""] * len(sections)
-    present = [at for at, one in enumerate(sections) if one.tokens]
-    start = markdown.find(_TITLE) + len(_TITLE)
-    for at, after in zip(present, [*present[1:], None], strict=False):
-        follows = "" if after is None else f"\n## {sections[after].heading}\n\n"
-        least = start + _CHARS_PER_TOKEN * (sections[at].tokens - 1)
-        ends = range(least + 1, least + _CHARS_PER_TOKEN + 1)
-        end = next(end for end in ends if (markdown.startswith(follows, end) if follows else end == len(markdown)))
-        bodies[at] = markdown[start + len(f"## {sections[at].heading}\n\n") : end - 1]
-        start = end + 1
-    return bodies
+    """What stands below the heading of each section; "" of those that are not in the document."""
+    return [one.text.removeprefix(f"## {one.heading}\n\n").removesuffix("\n") for one in trimmed.sections]
 
 
 def cited_of(gathered: Gathered, trimmed: Trimmed, without: Collection[ItemId]) -> list[Entry]:
