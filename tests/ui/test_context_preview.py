@@ -14,7 +14,7 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.context import ContextCompiler, ContextSpec
+from explorer.context import DEFAULT_BRIEFS, ContextCompiler, ContextSpec
 from explorer.contract import Document, DocumentBody, MemoryMeta, Unavailable
 from explorer.engines import EngineSettings, build_engine
 from explorer.ui.context_parts.budget import MOST, budget_at, place_of, stepped
@@ -563,7 +563,8 @@ async def test_each_point_of_an_answer_leads_to_what_it_quotes(qtbot: QtBot, tmp
             brief = panel.gathered.briefs[0]
             points = [line for line in brief.body.split("\n") if line.startswith("- ")]
             assert len(points) == len(brief.citations) == 2
-            text = panel.pages.read_view.toPlainText().partition("Active work")[0]
+            others = "|".join(brief.heading for brief in DEFAULT_BRIEFS[1:])
+            text = re.split(f"{others}|Learnings", panel.pages.read_view.toPlainText())[0]
             rows = [line for line in text.split("\n") if re.search(r"\[\d\]", line)]
             assert [row[-3:] for row in rows] == ["[1]", "[2]"]
             with qtbot.waitSignal(panel.item_wanted) as told:
