@@ -23,7 +23,7 @@ from explorer.context.spec import (
 )
 from explorer.contract import Conflict, Reach, is_blank
 from explorer.contract.model import Count, Model, Text, reason
-from explorer.engines.entry_file import EntryFile
+from explorer.engines.entry_file import EntryFile, places_of
 
 
 class Preset(Model):
@@ -99,9 +99,9 @@ class PresetStore:
         old = preset.name if replacing is None else replacing
 
         def change(entries: list[Any]) -> bool:
-            if old != preset.name and _places(entries, preset.name):
+            if old != preset.name and places_of(entries, preset.name):
                 raise Conflict(f"there is a preset named {preset.name} already; choose another name")
-            places = _places(entries, old)
+            places = places_of(entries, old)
             if places:
                 entries[places[0]] = _written(preset, entries[places[0]])
             else:
@@ -114,7 +114,7 @@ class PresetStore:
         """Take a preset off the list; False where it was not on it."""
 
         def change(entries: list[Any]) -> bool:
-            places = _places(entries, name)
+            places = places_of(entries, name)
             for place in reversed(places):
                 del entries[place]
             return bool(places)
@@ -123,10 +123,6 @@ class PresetStore:
 
     def _left_out(self, number: int, why: str) -> None:
         self._file.notice(f"Saved preset {number} in {self.path} is left out: {why}.")
-
-
-def _places(entries: list[Any], name: str) -> list[int]:
-    return [place for place, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == name]
 
 
 def _written(preset: Preset, old: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from explorer.contract import ConfigError, Conflict, InvalidRequest, Timestamp, is_blank
 from explorer.contract.model import Model, Text, reason, trimmed
 from explorer.engines.config import EngineSettings, StaticCredential
-from explorer.engines.entry_file import APP_NAME, EntryFile
+from explorer.engines.entry_file import APP_NAME, EntryFile, places_of
 from explorer.engines.registry import check_endpoint, check_url
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class ConnectionStore:
         """Append a connection. Raises Conflict where its name is taken."""
 
         def change(entries: list[Any]) -> bool:
-            if _places(entries, connection.name):
+            if places_of(entries, connection.name):
                 raise Conflict(f"there is a connection named {connection.name} already; choose another name")
             entry = _written(connection, {})
             if any(_account(other) == connection.name for other in entries):  # what was renamed keeps it
@@ -127,9 +127,9 @@ class ConnectionStore:
         old = connection.name if replacing is None else replacing
 
         def change(entries: list[Any]) -> bool:
-            if old != connection.name and _places(entries, connection.name):
+            if old != connection.name and places_of(entries, connection.name):
                 raise Conflict(f"there is a connection named {connection.name} already; choose another name")
-            places = _places(entries, old)
+            places = places_of(entries, old)
             if places:
                 entries[places[0]] = _written(connection, entries[places[0]])
             else:
@@ -142,7 +142,7 @@ class ConnectionStore:
         """Take a connection off the list; False where it was not on it. Its key is the key store's to delete."""
 
         def change(entries: list[Any]) -> bool:
-            places = _places(entries, name)
+            places = places_of(entries, name)
             for place in reversed(places):
                 del entries[place]
             return bool(places)
@@ -153,7 +153,7 @@ class ConnectionStore:
         """Note that a connection was opened just now; False where it is not on the list any more."""
 
         def change(entries: list[Any]) -> bool:
-            places = _places(entries, name)
+            places = places_of(entries, name)
             for place in places[:1]:
                 entries[place]["last_opened"] = Timestamp.now_utc().text
             return bool(places)
@@ -178,10 +178,6 @@ class ConnectionStore:
                 continue
             connections[connection.name] = connection
         return list(connections.values())
-
-
-def _places(entries: list[Any], name: str) -> list[int]:
-    return [place for place, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == name]
 
 
 def _account(entry: Any) -> Any:

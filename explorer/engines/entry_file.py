@@ -170,3 +170,8 @@ class EntryFile:
 
 class _Unreadable(Exception):
     """Why the file is not a list of this version; a sentence part."""
+
+
+def places_of(entries: list[Any], name: str) -> list[int]:
+    """Where in a list the entries of a name are."""
+    return [place for place, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == name]
