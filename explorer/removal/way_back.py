@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from explorer.contract import InvalidRequest, ItemId, MemoryEngine, parse_item
@@ -34,7 +34,7 @@ class WayBack:
     size_bytes: int
     incomplete: tuple[ItemId, ...] = ()
     """Items that the engine holds only part of, or that none would take back: the file does not bring them back."""
-    mark: tuple[int, ...] = ()
+    mark: tuple[int, ...] = field(default=(), compare=False)
     """Of the file as it was read: which one it is, its size and when it was written last."""
 
     def look_again(self) -> None:
