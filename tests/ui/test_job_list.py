@@ -92,6 +92,12 @@ def only_of(program: Program, title: str) -> Job:
     return job
 
 
+def place_of(path: Path) -> str:
+    """The key by which a file is chosen in the picker, which opens none that is not there."""
+    path.touch()
+    return f"file:{path}"
+
+
 async def test_an_import_that_was_cancelled_is_kept_and_can_be_tried_again(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -269,7 +275,7 @@ async def test_there_is_one_question_at_a_time(
 
         to_open, to_close = {"Cancel jobs and open", "Cancel"}, {"Cancel jobs and close", "Keep open"}
         monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: FakeEngine())
-        program.window.connection_chosen.emit("file:/other.db")
+        program.window.connection_chosen.emit(place_of(tmp_path / "other.db"))
         await until(lambda: questions() == [to_open])
         program.window.close()
         await until(lambda: questions() == [to_close])
@@ -299,7 +305,7 @@ async def test_what_does_not_give_way_keeps_no_window_open(
         await until(lambda: gate.waiting == 1)
         other = FakeEngine()
         monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: other)
-        program.window.connection_chosen.emit("file:/other.db")
+        program.window.connection_chosen.emit(place_of(tmp_path / "other.db"))
         await until(lambda: question() is not None)
         box = question()
         assert box is not None
@@ -370,7 +376,7 @@ async def test_an_export_that_is_prepared_is_not_cut_off_unasked(
         await until(lambda: not program.jobs.is_busy)
         other = FakeEngine()
         monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: other)
-        window.connection_chosen.emit("file:/other.db")
+        window.connection_chosen.emit(place_of(tmp_path / "other.db"))
         await until(lambda: question() is not None)
         box = question()
         assert box is not None
@@ -494,7 +500,7 @@ async def test_a_slow_opening_is_a_job_that_can_be_cancelled(
         slow = FakeEngine()
         slow.hold("health")
         monkeypatch.setattr("explorer.ui.program.build_engine", lambda *_: slow)
-        program.window.connection_chosen.emit("file:/slow.db")
+        program.window.connection_chosen.emit(place_of(tmp_path / "slow.db"))
         await until(lambda: [job.title for job in program.window.job_list.running] == ["Open \u2068slow.db\u2069"])
         program.window.job_cancel_button.click()
         await until(lambda: not program.jobs.is_busy)
