@@ -38,9 +38,10 @@ def focus_head(qtbot: QtBot, window: MainWindow, column: Column) -> None:
 
 
 async def make_room(window: MainWindow, until: Until) -> None:
-    """Give the list the room of the item."""
+    """Give the list the room of the item and of what lies below it."""
     before = window.items.view.width()
-    window.viewer.parentWidget().hide()
+    for dock in (window.viewer.parentWidget(), window.context_dock, window.ask_dock, window.compare_dock):
+        dock.hide()
     await until(lambda: window.items.view.width() > before + 200)
 
 
