@@ -105,6 +105,7 @@ PANE_KEYS: dict[str, tuple[Key, ...]] = {
     ASK: (
         Key(("Return",), mark("Ask what is typed; open the source that has the keyboard")),
         Key(("Up", "Down"), mark("The source before, or after")),
+        Key(("Ctrl+C",), mark("Copy what is marked of a sentence")),
     ),
     _PALETTE: (
         Key(("Up", "Down"), mark("The line before, or after")),

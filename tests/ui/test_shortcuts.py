@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer import i18n
 from explorer.ui import chips, facets, item_head, item_view, palette, segments, timeline, toolbar, trees, viewer
-from explorer.ui.ask_parts import source
+from explorer.ui.ask_parts import sentence, source
 from explorer.ui.context_parts import budget, entries, node_button, section_bar
 from explorer.ui.dialogs.shortcuts import ShortcutSheet
 from explorer.ui.shortcuts import PANE_KEYS, areas
@@ -41,6 +41,7 @@ HANDLERS: list[tuple[ModuleType, str]] = [
     (entries, "context.md"),
     (node_button, "context.md"),
     (section_bar, "context.md"),
+    (sentence, "Ask"),
     (source, "Ask"),
     (palette, "Command palette"),
 ]

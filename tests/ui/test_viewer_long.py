@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QTextCursor
 from pytestqt.qtbot import QtBot
 
-from explorer.ui import viewer as viewer_module
 from explorer.ui.markdown import Block, blocks
 from explorer.ui.viewer import METADATA, RAW, READ, ItemViewer
+from explorer.ui.viewer_parts import parsing
 from explorer.ui.viewer_parts.link_dialog import LinkDialog
 from tests.conftest import Until
 from tests.ui.test_viewer import choose, note, opened, page_text
@@ -111,7 +111,7 @@ async def test_nothing_is_left_out_where_loading_was_cut_off_and_goes_on(
         begun.append(source)
         return blocks(source)
 
-    monkeypatch.setattr(viewer_module, "blocks", parsed)
+    monkeypatch.setattr(parsing, "blocks", parsed)
     viewer = await opened(qtbot, until, note(body))
     cuts = 0
     for turns in (None, 0, 1, 2, 3, None, 5, 10, 20, None):

@@ -99,7 +99,7 @@ class _Current:
     async def write(self, question: str, passages: Sequence[Given]) -> Written:
         writer = await asyncio.to_thread(self._writers.writer)
         if writer is None:
-            raise ConfigError("it was turned off meanwhile")
+            raise ConfigError(tr("it was turned off meanwhile"))
         self.place = writer.place
         return await writer.write(question, passages)
 
