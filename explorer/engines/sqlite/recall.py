@@ -43,6 +43,8 @@ _BESIDE = 0.4
 """The part of the best evidence that a further item needs."""
 _BESIDE_THE_SURE = 0.45
 """That part where the best answers by its words alone."""
+_BESIDE_BY_WORDS = 0.3
+"""That part where words are all there is: half of what is sought may be all that an item says."""
 _MOST_REMARKED = 80
 """Characters of a place that is told."""
 _CODE_MARKS = frozenset("{}[]()<>=;\\_")
@@ -137,21 +139,32 @@ def is_code(text: str) -> bool:
 def _telling(item: StoreItem, statements: Sequence[Span], *, in_words: bool) -> list[int]:
     """The numbers of the statements that may be quoted: those that tell anything.
 
-    `in_words`: none of a tool's, and no code.
+    `in_words`: none of a tool's, no code, and no turn that asks and has one of these for its reply.
     """
     text = item.render_text()
     turns = turns_of(item) if isinstance(item, Conversation) else []
-    telling = []
+    telling: list[int] = []
     number = 0
+    asked = -1  # the number of a statement that ends its turn with a question
     for at, (start, stop) in enumerate(statements):
         while turns and start >= turns[number][1]:
             number += 1
         role = item.turns[number].role if isinstance(item, Conversation) else None
         said = text[_said_from(item, turns, number, start) : stop]
-        if COMMON.issuperset(spaced(said).split()) or (in_words and (role is Role.TOOL or is_code(said))):
+        if in_words and (role is Role.TOOL or is_code(said)):
+            if asked == at - 1 and telling[-1:] == [asked]:
+                telling.pop()  # the reply would be quoted with it
             continue
-        telling.append(at)
+        if role is not None and _asks(text, (start, stop), turns[number]):
+            asked = at
+        if not COMMON.issuperset(spaced(said).split()):
+            telling.append(at)
     return telling
+
+
+def _asks(text: str, statement: Span, turn: Span) -> bool:
+    """Whether a turn ends with this statement and asks by it, so that the reply belongs to it."""
+    return statement[1] == turn[1] and text[slice(*statement)].endswith("?")
 
 
 def _said_from(item: StoreItem, turns: Sequence[Span], number: int, start: int) -> int:
@@ -217,7 +230,7 @@ def _statement(item: StoreItem, statements: Sequence[Span], at: int, names: Sequ
         when = turn.at or when
         if start > turns[number][0] or not names:
             who = names[number] if names else str(turn.role)
-        if text[start:stop].endswith("?") and stop == turns[number][1] and at + 1 < len(statements):
+        if _asks(text, (start, stop), turns[number]) and at + 1 < len(statements):
             stop = statements[at + 1][1]
         start = _said_from(item, turns, number, start)
     return Statement((start, stop), text[start:stop], _remark(who, when and when.date(), text[start:stop]))
@@ -253,8 +266,11 @@ def answering(quotes: Sequence[Quote]) -> list[int]:
     best = max(quotes, key=lambda quote: quote.evidence)
     if not best.is_of_named:
         return []
-    least = (_BESIDE_THE_SURE if best.share >= BY_WORDS_ALONE else _BESIDE) * best.evidence
-    return [number for number, quote in enumerate(quotes) if quote.evidence >= least]
+    if best.similarity is None:
+        part = _BESIDE_BY_WORDS
+    else:
+        part = _BESIDE_THE_SURE if best.share >= BY_WORDS_ALONE else _BESIDE
+    return [number for number, quote in enumerate(quotes) if quote.evidence >= part * best.evidence]
 
 
 def first_in_words(item: StoreItem) -> Span | None:

@@ -58,7 +58,7 @@ async def test_sentence_of_a_document(folder: Path) -> None:
         )
         answer = await recall(engine, "At how many degrees does the kiln fire?")
         assert snippets(answer)[0] == "The kiln fires at 1,240 degrees."
-        assert answer.answer == "- “The kiln fires at 1,240 degrees.”"
+        assert answer.answer == "- “The kiln fires at 1,240 degrees.”\n- “The kiln fires.”"
 
 
 async def test_turn_of_a_conversation_and_the_reply_to_a_question(folder: Path) -> None:
@@ -341,8 +341,8 @@ def test_question_of_many_runs_is_cut_as_a_query_is() -> None:
 
 
 def test_answering_keeps_the_order_and_drops_the_weak() -> None:
-    quotes = [quote_of(str(share), share=share) for share in (0.46, 0.05, 1.0, 0.44, 0.61)]
+    quotes = [quote_of(str(share), share=share, similarity=share / 3) for share in (0.46, 0.05, 1.0, 0.44, 0.61)]
     assert answering(quotes) == [0, 2, 4]
     # Beside what is less sure, more is given.
-    assert answering([quote_of(str(share), share=share) for share in (0.7, 0.29, 0.27)]) == [0, 1]
+    assert answering([quote_of(str(share), share=share, similarity=share / 3) for share in (0.7, 0.29, 0.27)]) == [0, 1]
     assert answering([quote_of("x", share=0.2)]) == answering([]) == []
