@@ -18,17 +18,13 @@ from explorer.ui.chips import EMPTY_TEXT
 from explorer.ui.dialogs.plan_parts.one_line import OneLine
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
+from explorer.ui.nodes import icon_of
 from explorer.ui.trail import View
 
 if TYPE_CHECKING:
     from explorer.ui.main_window import MainWindow
 
 _NAME_CHARS = 120
-
-
-def node_icon(node: Namespace) -> str:
-    """The name of the drawing for a node's kind."""
-    return "root" if node.last is None else node.last.kind.value
 
 
 def agent_name(node: Namespace) -> str:
@@ -77,7 +73,7 @@ class AgentStrip(QFrame):
         self.setVisible(node is not None)
         if node is None:
             return
-        self._icon.show_icon(node_icon(node), "accent")
+        self._icon.show_icon(icon_of(node), "accent")
         self.name_label.setText(tr("Seen as {agent}", agent=agent_name(node)))
         self.name_label.setToolTip(text.tip(str(node)))
         self.reads_label.say(reads_words(node))

@@ -19,7 +19,7 @@ from explorer.i18n import mark, tr, tr_n
 from explorer.ui.busy import BusyLine
 from explorer.ui.context_parts.budget import BudgetSpin
 from explorer.ui.context_parts.entries import line_of
-from explorer.ui.context_parts.node_button import NodeButton, words_of
+from explorer.ui.context_parts.node_button import NodeButton
 from explorer.ui.context_parts.pages import CitingReader
 from explorer.ui.context_parts.shown import Entry, hits_of
 from explorer.ui.context_preview import ContextPanel
@@ -27,6 +27,7 @@ from explorer.ui.empty import Action, EmptyState
 from explorer.ui.jobs import Jobs
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
+from explorer.ui.nodes import words_of
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.trees import PaneBanner, PaneHead

@@ -288,7 +288,10 @@ class JournalPanel(QWidget):
         self.banner.clear()
         current, scroll = self.current, self.tree.verticalScrollBar()
         top = self.model.entry(self.tree.indexAt(QPoint(0, 0))) if scroll.value() else None
-        if self.model.show_entries(entries) or self._wanted is not None:
+        is_other = entries != self.model.entries
+        if is_other:  # else nothing is touched
+            self.model.show_entries(entries)
+        if is_other or self._wanted is not None:
             self._keep_place(self._wanted or (current.path if current is not None else None), top)
             self._wanted = None
         self._pages.setCurrentWidget(self.tree if entries else self.empty)

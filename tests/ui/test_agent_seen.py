@@ -32,7 +32,7 @@ from tests.ui.test_main_window import opened, texts
 
 
 def rows(seen_by: SeenBy) -> list[tuple[str, bool, str]]:
-    return [(str(row.node), row.sees, row.why) for row in seen_by.model.rows]
+    return [(str(row.node), row.sees, row.why) for row in seen_by.model.entries]
 
 
 async def opened_item(window: MainWindow, text: str, until: Until, at: Namespace) -> Hit:
@@ -81,7 +81,7 @@ async def test_it_is_what_the_tools_of_each_node_read(
     async with opened(qtbot, tmp_path, until, engine) as window:
         hit = await opened_item(window, text, until, at)
         seen_by = window.viewer.card.seen_by
-        for row in seen_by.model.rows:
+        for row in seen_by.model.entries:
             told = await MemoryTools.with_scope(engine, ToolScope.at(row.node)).call("memory_get", {"ids": [hit.id]})
             assert row.sees is ('"missing":[]' in told), row
         assert "sandbox" in seen_by.note_label.text() or at != NIGHTLY
@@ -122,7 +122,7 @@ async def test_every_kind_of_item_has_it_among_its_metadata(qtbot: QtBot, tmp_pa
         assert window.viewer.segments.choice == READ
         assert window.viewer.who_action in window.items.more_actions
         window.viewer.who_action.trigger()
-        await until(lambda: window.is_idle and bool(window.viewer.seen_by.model.rows))
+        await until(lambda: window.is_idle and bool(window.viewer.seen_by.model.entries))
         assert window.viewer.segments.choice == METADATA
         assert window.viewer.seen_by.isVisible()
         assert window.viewer.seen_by.tree.hasFocus()
@@ -163,7 +163,7 @@ async def test_many_thousand_nodes_are_rows_of_a_model(qtbot: QtBot, tmp_path: P
         nodes = [Namespace.parse(f"team:t{n // 100}/agent:a{n}") for n in range(20_000)]
         window.viewer.known_nodes = lambda: nodes
         window.viewer.on_nodes_changed()
-        await until(lambda: window.is_idle and len(window.viewer.card.seen_by.model.rows) > 20_000)
+        await until(lambda: window.is_idle and len(window.viewer.card.seen_by.model.entries) > 20_000)
         tree = window.viewer.card.seen_by.tree
         assert tree.height() == ROWS_MOST * tree.sizeHintForRow(0)
         assert len(window.viewer.card.seen_by.children()) < 20, "no widget a node"

@@ -14,6 +14,7 @@ from explorer.text import in_quotes, isolate, listed, shown, tip, utc, when, wor
 from explorer.ui.ask_parts.question import cited_words
 from explorer.ui.headline import one_line
 from explorer.ui.item_view import KIND_ICONS
+from explorer.ui.nodes import words_of
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
 from explorer.ui.trees import mirrored
@@ -67,7 +68,7 @@ class SourceRow(QAbstractButton):
         line = one_line(quote[:_TIP_CHARS])
         self.title = shown(title or line, _TITLE_CHARS) or tr("(empty)")
         self.quote = "" if line == title else in_quotes(shown(line, _QUOTE_CHARS))
-        self.where = isolate(shown(" / ".join(map(str, meta.namespace.segments)) or tr("root"), _NODE_CHARS))
+        self.where = isolate(shown(words_of(meta.namespace), _NODE_CHARS))
         self.when = when(meta.observed_at, datetime.now(zone), zone) if meta.observed_at is not None else ""
         day = utc(meta.observed_at) if meta.observed_at is not None else ""
         named = cited_words(number, self.title) if number is not None else self.title

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QItemSelectionModel,
     QModelIndex,
-    QObject,
     QPoint,
     QRect,
     QSize,
@@ -31,49 +29,26 @@ from PySide6.QtWidgets import (
 from explorer.i18n import tr, tr_n
 from explorer.text import inline, listed, named, number, out_of, shown, tip, word
 from explorer.ui.actions import allow, panel_action
-from explorer.ui.context_parts.node_button import words_of
 from explorer.ui.context_parts.shown import Entry
 from explorer.ui.headline import headline
 from explorer.ui.item_view import KIND_ICONS
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
 from explorer.ui.models.journal_model import Index
+from explorer.ui.models.list_model import ListModel
+from explorer.ui.nodes import words_of
 from explorer.ui.rows import draw_icon, draw_text
 from explorer.ui.theme import theme
 from explorer.ui.trees import EDGE, GAP, PaneTree, mirrored
 
-_NO_INDEX = QModelIndex()
 _ICON = 16
 _BETWEEN = 2
 _AROUND = 10
 _TIP_CHARS = 1_000
 
 
-class EntryModel(QAbstractListModel):
+class EntryModel(ListModel[Entry]):
     """The entries as they are given."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._entries: list[Entry] = []
-
-    @property
-    def entries(self) -> list[Entry]:
-        return self._entries
-
-    def show_entries(self, entries: Sequence[Entry]) -> None:
-        self.beginResetModel()
-        self._entries = list(entries)
-        self.endResetModel()
-
-    def entry(self, index: Index) -> Entry | None:
-        return self._entries[index.row()] if index.isValid() and index.row() < len(self._entries) else None
-
-    def rowCount(self, parent: Index = _NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self._entries)
-
-    def hasChildren(self, parent: Index = _NO_INDEX) -> bool:
-        # The base's is private in C++, and calling it from Python ends the program (PySide 6.11).
-        return self.rowCount(parent) > 0
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         entry = self.entry(index)

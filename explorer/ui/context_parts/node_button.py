@@ -23,6 +23,7 @@ from explorer.i18n import tr
 from explorer.text import and_more, tip
 from explorer.ui import icons
 from explorer.ui.labels import plain_label
+from explorer.ui.nodes import ON_THE_WAY, icon_of, words_of
 from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text, fill_round, text_width
 from explorer.ui.theme import theme
 
@@ -33,26 +34,15 @@ _CHEVRON = 12
 _GAP = 5
 _OWN_MOST_PX = 110  # for the words of its own segment
 _POPUP_PX = (320, 280)
-_ON_THE_WAY = " / "
 _ROLE = "smallMedium"
 _PASSED = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
-
-
-def words_of(node: Namespace) -> str:
-    """A node as it is shown: `team:acme / agent:triage`, `root`."""
-    return _ON_THE_WAY.join(map(str, node.segments)) or tr("root")
 
 
 def _shorter(node: Namespace) -> list[str]:
     """The node in words, and what may be said of it where there is less room: its own segment is said last of all."""
     segments = list(map(str, node.segments))
-    ends = [_ON_THE_WAY.join(["…", *segments[at:]]) for at in range(1, len(segments))]
+    ends = [ON_THE_WAY.join(["…", *segments[at:]]) for at in range(1, len(segments))]
     return [words_of(node), *ends, *segments[-1:]]
-
-
-def icon_of(node: Namespace) -> str:
-    """The name of the drawing for its kind."""
-    return "root" if node.last is None else node.last.kind.value
 
 
 class NodeButton(QAbstractButton):

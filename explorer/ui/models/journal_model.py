@@ -9,16 +9,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from explorer import text
 from explorer.i18n import mark, mark_n, tr, tr_n
 from explorer.removal.receipts import Entry
+from explorer.ui.models.list_model import ListModel
 
 Index = QModelIndex | QPersistentModelIndex
 EntryRole = Qt.ItemDataRole.UserRole + 1
 
-_NO_INDEX = QModelIndex()
 _NAME_CHARS = 60
 _REASON_CHARS = 300
 _PLACE_CHARS = 1_000
@@ -137,29 +137,12 @@ def state_words(entry: Entry) -> str:
     return tr(_STATES[state])
 
 
-class JournalModel(QAbstractListModel):
+class JournalModel(ListModel[Entry]):
     """The entries as they are given, newest first. What a row says is made when it is drawn."""
 
     def __init__(self, zone: tzinfo, parent: QObject) -> None:
         super().__init__(parent)
         self._zone = zone
-        self._entries: list[Entry] = []
-
-    @property
-    def entries(self) -> list[Entry]:
-        return self._entries
-
-    def show_entries(self, entries: list[Entry]) -> bool:
-        """Show these in place of those of before; False where they are the same, and nothing was touched."""
-        if entries == self._entries:
-            return False
-        self.beginResetModel()
-        self._entries = entries
-        self.endResetModel()
-        return True
-
-    def entry(self, index: Index) -> Entry | None:
-        return self._entries[index.row()] if index.isValid() and index.row() < len(self._entries) else None
 
     def index_of(self, path: Path) -> QModelIndex:
         """The row of the receipt at `path`; none where it is not among them."""
@@ -168,13 +151,6 @@ class JournalModel(QAbstractListModel):
 
     def when(self, entry: Entry) -> str:
         return "" if entry.begun_at is None else text.when(entry.begun_at, datetime.now(UTC), self._zone)
-
-    def rowCount(self, parent: Index = _NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self._entries)
-
-    def hasChildren(self, parent: Index = _NO_INDEX) -> bool:
-        # The base's is private in C++, and calling it from Python ends the program (PySide 6.11).
-        return self.rowCount(parent) > 0
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         entry = self.entry(index)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from explorer.contract import ExplorePage, InvalidRequest, Namespace, Reach, SegmentKind
 from explorer.i18n import mark, tr, tr_n
 from explorer.text import at_least, listed, number, tip
+from explorer.ui.nodes import icon_of
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -77,8 +78,7 @@ class Node:
     @property
     def icon(self) -> str:
         """The name of the drawing for its kind."""
-        last = self.namespace.last
-        return "root" if last is None else last.kind.value
+        return icon_of(self.namespace)
 
 
 class NamespaceModel(QAbstractItemModel):

@@ -11,6 +11,7 @@ from explorer.contract import Document, Hit, ItemKind, Learning, StoreItem, Turn
 from explorer.contract.timeline import begin_of, day_of
 from explorer.i18n import mark, tr
 from explorer.text import and_more, confidence, counted, from_to, size, utc, when_full, word
+from explorer.ui.nodes import words_of
 
 MAX_TAGS = 24  # drawn above a text; the Metadata page has more
 MAX_TAGS_LISTED = 200
@@ -133,8 +134,9 @@ def _word(key: str, value: StrEnum, field: str = "") -> Pair:
 
 def _node(hit: Hit) -> Pair:
     node = hit.meta.namespace
-    drawn = " / ".join(map(str, node.segments)) or tr("root")
-    return Pair(mark("node"), (Value(str(node), "reach", node, drawn=drawn, act=tr("Show only what is at this node")),))
+    return Pair(
+        mark("node"), (Value(str(node), "reach", node, drawn=words_of(node), act=tr("Show only what is at this node")),)
+    )
 
 
 def _observed(hit: Hit, zone: tzinfo) -> Pair | None:

@@ -8,9 +8,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QPoint,
     QRect,
@@ -35,6 +33,8 @@ from explorer.text import listed, number, shown, tip
 from explorer.tools.visibility import who_sees
 from explorer.ui import icons
 from explorer.ui.labels import plain_label
+from explorer.ui.models.list_model import ListModel
+from explorer.ui.nodes import icon_of
 from explorer.ui.rows import draw_icon, draw_text, text_width
 from explorer.ui.theme import theme
 from explorer.ui.trees import GAP, PaneTree, mirrored
@@ -44,7 +44,6 @@ ROWS_MOST = 6
 _ICON = 16
 _CHARS = 300
 Index = QModelIndex | QPersistentModelIndex
-_NOWHERE = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +94,11 @@ def seen_at(at: Namespace, nodes: Sequence[Namespace]) -> Seen:
     return Seen(rows, 1 + len(below), note)
 
 
-class SeenModel(QAbstractListModel):
+class SeenModel(ListModel[Row]):
     """The nodes as rows; there may be many thousands."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: Sequence[Row] = ()
-
-    def show_rows(self, rows: Sequence[Row]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = _NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.rows)
-
-    def hasChildren(self, parent: Index = _NOWHERE) -> bool:
-        # The base's is private in C++, and calling it from Python ends the program (PySide 6.11).
-        return self.rowCount(parent) > 0
-
-    def row_at(self, index: Index) -> Row | None:
-        return self.rows[index.row()] if index.isValid() and index.row() < len(self.rows) else None
-
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row = self.row_at(index)
+        row = self.entry(index)
         if row is None:
             return None
         match role:
@@ -154,17 +134,16 @@ class _SeenTree(PaneTree):
         theme().changed.connect(self.scheduleDelayedItemsLayout)
 
     def draw_cells(self, painter: QPainter, cell: QRect, index: QModelIndex) -> None:
-        row = self._seen.row_at(index)
+        row = self._seen.entry(index)
         if row is None:
             return
         line = self.full_row(cell)
         token = "text" if row.sees else "text3"
         sign, tone = ("check-ring", "accent") if row.sees else ("minus-ring", "text3")
-        last = row.node.last
         left = 2 * GAP
         draw_icon(painter, mirrored(line, left - GAP, _ICON, self), sign, tone, _ICON)
         left += _ICON
-        kind = "root" if last is None else last.kind.value
+        kind = icon_of(row.node)
         draw_icon(painter, mirrored(line, left, _ICON, self), kind, "text2" if row.sees else "text3", _ICON)
         left += _ICON + GAP
         why = min(text_width(row.why, "small") + 2, line.width() // 2)
@@ -212,8 +191,8 @@ class SeenBy(QWidget):
     def show_seen(self, seen: Seen | None) -> None:
         """Replace what is shown; None while it is not known."""
         rows = seen.rows if seen is not None else ()
-        if rows is not self.model.rows:
-            self.model.show_rows(rows)
+        if rows is not self.model.entries:
+            self.model.show_entries(rows)
         said = ""
         if seen is not None:
             total = len(seen.rows)
@@ -224,14 +203,14 @@ class SeenBy(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        self.tree.setFixedHeight(max(1, min(len(self.model.rows), ROWS_MOST)) * theme().row_height("treeRow"))
+        self.tree.setFixedHeight(max(1, min(len(self.model.entries), ROWS_MOST)) * theme().row_height("treeRow"))
 
     def _see(self, index: Index) -> None:
-        if (row := self.model.row_at(index)) is not None:
+        if (row := self.model.entry(index)) is not None:
             self.agent_wanted.emit(row.node)
 
     def _on_tree_menu_wanted(self, index: QModelIndex, at: QPoint) -> None:
-        row = self.model.row_at(index)
+        row = self.model.entry(index)
         if row is None:
             return
         menu = QMenu(self)
