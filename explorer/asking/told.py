@@ -9,12 +9,13 @@ from explorer.contract import NOTHING_ANSWERS, Citation
 from explorer.contract.model import collapsed
 from explorer.i18n import mark, tr
 
-_NOTES = {
+MARK_WORDS = {
     # Translators: why a sentence of an answer is not to be trusted as it stands; in parentheses behind it
     Mark.UNCITED: mark("no citation"),
     Mark.OUT_OF_RANGE: mark("cites a passage that is not there"),
     Mark.WEAK: mark("its passages hold {share} of its words"),
 }
+"""To be translated; `share` is what is held of the words."""
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
@@ -56,7 +57,7 @@ def as_markdown(answered: Answered) -> str:
 
 def note_of(sentence: Sentence) -> str | None:
     """Why a sentence is marked, as a sentence part; None where it is not."""
-    return None if sentence.mark is None else tr(_NOTES[sentence.mark], share=f"{sentence.support:.0%}")
+    return None if sentence.mark is None else tr(MARK_WORDS[sentence.mark], share=f"{sentence.support:.0%}")
 
 
 def _sentence(sentence: Sentence) -> str:

@@ -69,9 +69,9 @@ class SecondCount:
 def count_again(markdown: str) -> SecondCount:
     """The second count of a context.md. Takes as long as `fair_tokens`."""
     read = body(markdown)
-    tokens, of_body = fair_tokens(markdown), fair_tokens(read)
+    tokens, frame = fair_tokens(markdown), fair_tokens(markdown.removesuffix(read))  # the text, which is long, once
     by = tr("characters by script") if tokenizer() is None else tr("Llama 2 tokenizer")
-    return SecondCount(tokens, tokens - of_body, by, differs(estimate(read), of_body))
+    return SecondCount(tokens, frame, by, differs(estimate(read), tokens - frame))
 
 
 def differs(estimate: int, fair: int) -> bool:

@@ -10,7 +10,8 @@ from datetime import tzinfo
 from enum import Enum, auto
 
 from explorer import text
-from explorer.asking import Answered, By, Given, Mark, Sentence, WriterStore, Written, ask
+from explorer.asking import Answered, By, Given, Sentence, WriterStore, Written, ask
+from explorer.asking.told import MARK_WORDS
 from explorer.conditions import conditions
 from explorer.contract import (
     Citation,
@@ -26,18 +27,13 @@ from explorer.contract import (
     TinyMemoryError,
 )
 from explorer.contract.query import MAX_GET_IDS
-from explorer.i18n import mark, tr, tr_n
+from explorer.i18n import tr, tr_n
 from explorer.ui.headline import headline
 from explorer.ui.item_questions import NONE, count_of, end_if_cancelled, stored_in
 
 _SCOPE_CHARS = 120  # of one condition's value
 _TITLE_CHARS = 200
 _MODEL_CHARS = 120
-_MARKS = {
-    Mark.UNCITED: mark("no citation"),
-    Mark.OUT_OF_RANGE: mark("cites a passage that is not there"),
-    Mark.WEAK: mark("its passages hold {share} of its words"),
-}
 
 
 class Nothing(Enum):
@@ -181,7 +177,7 @@ def why_marked(sentence: Sentence) -> str:
     """Why a sentence is not to be trusted as it stands; "" where it is."""
     if sentence.mark is None:
         return ""
-    return tr(_MARKS[sentence.mark], share=text.share(sentence.support, 1.0))
+    return tr(MARK_WORDS[sentence.mark], share=text.share(sentence.support, 1.0))
 
 
 def by_words(answered: Answered, address: str) -> str:
