@@ -8,6 +8,7 @@ How the file is shared and kept whole: `EntryFile`.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from explorer.context.spec import (
     ContextSpec,
     InvalidSpec,
 )
-from explorer.contract import Conflict, Reach, is_blank
+from explorer.contract import Reach, is_blank
 from explorer.contract.model import Count, Model, Text, reason
-from explorer.engines.entry_file import EntryFile, places_of
+from explorer.engines.entry_file import EntryFile
 
 
 class Preset(Model):
@@ -97,29 +98,11 @@ class PresetStore:
         """
         preset.spec().check()
         old = preset.name if replacing is None else replacing
-
-        def change(entries: list[Any]) -> bool:
-            if old != preset.name and places_of(entries, preset.name):
-                raise Conflict(f"there is a preset named {preset.name} already; choose another name")
-            places = places_of(entries, old)
-            if places:
-                entries[places[0]] = _written(preset, entries[places[0]])
-            else:
-                entries.append(_written(preset, {}))
-            return True
-
-        self._file.change(change)
+        self._file.put(preset.name, partial(_written, preset), old=old, noun="preset")
 
     def remove(self, name: str) -> bool:
         """Take a preset off the list; False where it was not on it."""
-
-        def change(entries: list[Any]) -> bool:
-            places = places_of(entries, name)
-            for place in reversed(places):
-                del entries[place]
-            return bool(places)
-
-        return self._file.change(change)
+        return self._file.remove(name)
 
     def _left_out(self, number: int, why: str) -> None:
         self._file.notice(f"Saved preset {number} in {self.path} is left out: {why}.")

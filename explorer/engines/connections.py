@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -117,37 +118,21 @@ class ConnectionStore:
             entries.append(entry)
             return True
 
-        self._change(connection, change)
+        _refuse_secrets(connection)
+        self._file.change(change)
 
     def save(self, connection: SavedConnection, *, replacing: str | None = None) -> None:
         """Put a connection in the place of the one of its name, or of `replacing` (a rename); else append it.
 
         Raises Conflict where a rename meets a name that is taken, InvalidRequest for settings that hold a key.
         """
+        _refuse_secrets(connection)
         old = connection.name if replacing is None else replacing
-
-        def change(entries: list[Any]) -> bool:
-            if old != connection.name and places_of(entries, connection.name):
-                raise Conflict(f"there is a connection named {connection.name} already; choose another name")
-            places = places_of(entries, old)
-            if places:
-                entries[places[0]] = _written(connection, entries[places[0]])
-            else:
-                entries.append(_written(connection, {}))
-            return True
-
-        self._change(connection, change)
+        self._file.put(connection.name, partial(_written, connection), old=old, noun="connection")
 
     def remove(self, name: str) -> bool:
         """Take a connection off the list; False where it was not on it. Its key is the key store's to delete."""
-
-        def change(entries: list[Any]) -> bool:
-            places = places_of(entries, name)
-            for place in reversed(places):
-                del entries[place]
-            return bool(places)
-
-        return self._change(None, change)
+        return self._file.remove(name)
 
     def touch(self, name: str) -> bool:
         """Note that a connection was opened just now; False where it is not on the list any more."""
@@ -158,11 +143,6 @@ class ConnectionStore:
                 entries[place]["last_opened"] = Timestamp.now_utc().text
             return bool(places)
 
-        return self._change(None, change)
-
-    def _change(self, connection: SavedConnection | None, change: Callable[[list[Any]], bool]) -> bool:
-        if connection is not None:
-            _refuse_secrets(connection)
         return self._file.change(change)
 
     def _known(self, entries: list[Any]) -> list[SavedConnection]:

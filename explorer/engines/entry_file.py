@@ -18,7 +18,7 @@ from typing import Any
 
 import platformdirs
 
-from explorer.contract import ConfigError, Unavailable
+from explorer.contract import ConfigError, Conflict, Unavailable
 from explorer.engines.locks import sync_folder, try_lock
 from explorer.engines.os_errors import why
 
@@ -70,6 +70,36 @@ class EntryFile:
             if is_changed:
                 self._write(entries)
             return is_changed
+
+    def put(self, name: str, written: Callable[[dict[str, Any]], dict[str, Any]], *, old: str, noun: str) -> None:
+        """Put the entry of a name in the place of that of the name `old`; else append it.
+
+        `written` makes it of the entry that was there, of {} where there was none. Raises Conflict where it is a rename
+        to a name that is taken, and what `change` raises.
+        """
+
+        def change(entries: list[Any]) -> bool:
+            if old != name and places_of(entries, name):
+                raise Conflict(f"there is a {noun} named {name} already; choose another name")
+            places = places_of(entries, old)
+            if places:
+                entries[places[0]] = written(entries[places[0]])
+            else:
+                entries.append(written({}))
+            return True
+
+        self.change(change)
+
+    def remove(self, name: str) -> bool:
+        """Take the entries of a name off the list; False where there are none. Raises what `change` raises."""
+
+        def change(entries: list[Any]) -> bool:
+            places = places_of(entries, name)
+            for place in reversed(places):
+                del entries[place]
+            return bool(places)
+
+        return self.change(change)
 
     def notice(self, notice: str) -> None:
         """Note what the user should know, once."""

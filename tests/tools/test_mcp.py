@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import sqlite3
@@ -29,7 +30,6 @@ from explorer.contract import (
     Reach,
 )
 from explorer.engines.sqlite import SqliteEngine
-from explorer.mcp.config import client_config
 from explorer.mcp.server import memory_server
 from explorer.tools import WRITE_TOOL_NAMES, MemoryTools, ToolScope
 from tests.fakes import FakeEngine, learning
@@ -471,6 +471,13 @@ async def test_a_call_that_waits_does_not_hold_up_others():
         assert await answer(connected, "list") == {"items": []}
         gate.open()
     assert held.result() == {"items": [], "missing": ["x"]}
+
+
+def client_config(path: str | os.PathLike[str], place: Namespace, *, read_only: bool = False) -> str:
+    """The JSON that most clients take to start `tinymemory mcp` over the file at `path`, five lines."""
+    args = ["mcp", "--db", os.path.abspath(path), "--place", str(place), *(["--read-only"] if read_only else [])]
+    entry = f'"command": "tinymemory", "args": {json.dumps(args, ensure_ascii=False)}'
+    return f'{{\n  "mcpServers": {{\n    "memory": {{ {entry} }}\n  }}\n}}'
 
 
 def test_the_configuration_starts_this_server(tmp_path):
