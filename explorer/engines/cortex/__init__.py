@@ -1,0 +1,1 @@
+"""CortexDB, over its own API or behind the TinyHumans backend."""
