@@ -70,16 +70,12 @@ class CortexSettings:
         return cls(
             endpoint=endpoint,
             headers=headers,
-            layout=_layout(root, hosted=hosted),
+            layout=Layout(root, hosted),
             retired=_retired(settings.retired_scope_root, root, hosted=hosted),
             owner=None if hosted else owner,
             observes_actor=not hosted and settings.observed_actor is True,
             consolidation=_consolidation(settings.consolidation, endpoint, hosted=hosted),
         )
-
-
-def _layout(root: str | None, *, hosted: bool) -> Layout:
-    return Layout(root=root, hosted=hosted)
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
@@ -109,7 +105,7 @@ def _retired(text: str | None, root: str | None, *, hosted: bool) -> Layout | No
     retired = checked_root(text)
     if retired == root:
         raise ConfigError(f"the retired scope root `{retired}` is the scope root itself; leave one of them out")
-    return _layout(retired, hosted=hosted)
+    return Layout(retired, hosted)
 
 
 def _consolidation(wanted: str | None, endpoint: str, *, hosted: bool) -> Consolidation:
