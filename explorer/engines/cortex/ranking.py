@@ -93,7 +93,9 @@ class Ranking:
                 gone = error
                 continue
             cited = _hinted(_merged(admitted), req.refers_to)[: req.limit]
-            return RecallAnswer(answer=said.answer, citations=[_citation(found) for _, found in cited], model=said.model)
+            return RecallAnswer(
+                answer=said.answer, citations=[_citation(found) for _, found in cited], model=said.model
+            )
         raise gone
 
     async def _answer_pack(self, site: Site, req: RecallRequest) -> Pack:

@@ -40,7 +40,7 @@ class Reading:
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
-    async def list(self, req: ListRequest) -> ListPage:
+    async def listing(self, req: ListRequest) -> ListPage:
         """Whole items: one that cannot be put together is left out, so a page may be short and still have a cursor."""
         req.check()
         shown, cursor = await self._shown(req, complete=False)
@@ -48,7 +48,7 @@ class Reading:
         hits = [Hit.of_item(id, item) for id in shown if (item := items.get(id)) is not None]
         return ListPage(items=hits, next_cursor=cursor)
 
-    async def list_preview(self, req: ListRequest) -> ListPage:
+    async def preview(self, req: ListRequest) -> ListPage:
         """The same items, each by its first event alone."""
         req.check()
         shown, cursor = await self._shown(req, complete=False)
@@ -159,14 +159,14 @@ class Reading:
         return [(id, items[id]) for id in ids if id in items]
 
     async def _count(self, site: Site, tally: _Tally) -> None:
-        if tally.is_over:
+        if tally.is_over():
             return
         try:
             async for page in self._walk.pages(site, narrowing(tally.req.filter)):
                 for found in page:
                     if _is_shown(found, tally.req.filter):
                         tally.add(found)
-                if tally.is_over:
+                if tally.is_over():
                     return
         except EndlessListing:
             tally.is_cut = True
@@ -177,18 +177,21 @@ class _Tally:
 
     def __init__(self, req: ExploreRequest) -> None:
         self.req = req
-        self.is_over = False
-        """Whether there is more than may be counted; exactly as many as that is not more."""
         self.is_cut = False
+        self._is_over = False
         self._ids: set[ItemId] = set()
         self._counts: Counter[str] = Counter()
         self._missing = 0
+
+    def is_over(self) -> bool:
+        """Whether there is more than may be counted; exactly as many as that is not more."""
+        return self._is_over
 
     def add(self, found: Found) -> None:
         if found.id in self._ids:
             return
         if len(self._ids) == self.req.scan_limit:
-            self.is_over = self.is_cut = True
+            self._is_over = self.is_cut = True
             return
         self._ids.add(found.id)
         values = self.req.facet.values(found.envelope.kind, found.envelope.meta)

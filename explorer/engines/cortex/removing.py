@@ -24,9 +24,8 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.engines.cortex.labels import narrowing
-from explorer.engines.cortex.walking import Found, Site, Walk, batched
-
-_IDS_A_REQUEST = 100
+from explorer.engines.cortex.walking import Found, Site, Walk
+from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
 
 
 class Removing:
@@ -76,7 +75,7 @@ class Removing:
         """The items of which at least one event went."""
         item_of = {found.event_id: found.id for found in events}
         gone: set[ItemId] = set()
-        for batch in batched(list(item_of), _IDS_A_REQUEST):
+        for batch in batches(list(item_of), MAX_FORGOTTEN):
             try:
                 went = await self._forget_events(site, batch, item_of)
             finally:
@@ -84,9 +83,7 @@ class Removing:
             gone.update(item_of[event_id] for event_id in went)
         return gone
 
-    async def _forget_events(
-        self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]
-    ) -> list[str]:
+    async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
         """Those of the events that went by this call: one that was gone before must not keep the others."""
         try:
             await self._walk.wire.forget(site.path, event_ids)
@@ -133,8 +130,11 @@ class Removing:
     def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
         above = {f"{path}/": path for path in meant}
         for path in kept:
+            # Hosted, a path of no layout still has the tenant's prefix.
+            prefix, _, rest = path.partition("/")
+            bare = rest if self._walk.wire.hosted and prefix.startswith("org:") else path
             for start, erased in above.items():
-                if path.startswith(start):
+                if path.startswith(start) or bare.startswith(start):
                     raise Unsupported(
                         f"erasing `{erased}` would hide `{path}` as well, which lies below it and was not asked for; "
                         "forget the items instead"

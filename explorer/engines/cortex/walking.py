@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from explorer.contract import EVERYTHING, EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach
+from explorer.contract import EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach
+from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.envelope import Envelope, decode
 from explorer.engines.cortex.labels import id_label
 from explorer.engines.cortex.scopes import Layout, Scope
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.wires import EventPage, RawEvent, Wire
+from explorer.engines.cortex.wires import MAX_LABELS, EventPage, RawEvent, Wire, batches
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,6 @@ T = TypeVar("T")
 
 MAX_PAGES = 500
 AT_MOST = 4
-_IDS_A_LOOKUP = 50  # labels that the server takes in one request
 _SHOWN = 60  # characters of a bad cursor that its error repeats
 _HEX = re.compile(r"(?:[0-9a-f]{2})+", re.ASCII)
 
@@ -93,9 +93,7 @@ class Walk:
 
     # --- scopes
 
-    async def sites(
-        self, reach: Reach | None, kinds: Sequence[ItemKind] = (), *, complete: bool = False
-    ) -> list[Site]:
+    async def sites(self, reach: Reach | None, kinds: Sequence[ItemKind] = (), *, complete: bool = False) -> list[Site]:
         """What a read of `reach` and `kinds` (none: all) touches, in reading order.
 
         Raises EngineFailure where the listing must be `complete` and the server cut it.
@@ -181,7 +179,7 @@ class Walk:
     async def look_up(self, wanted: Mapping[Site, Iterable[ItemId]]) -> Lookup:
         """Every event of the items named, by scope and item; at most 4 requests at a time."""
         batches = [
-            (site, batch) for site, ids in wanted.items() for batch in batched(list(dict.fromkeys(ids)), _IDS_A_LOOKUP)
+            (site, batch) for site, ids in wanted.items() for batch in batches(list(dict.fromkeys(ids)), MAX_LABELS)
         ]
         found = await in_order([partial(self._look_up, site, batch) for site, batch in batches])
         by_site: Lookup = {site: {} for site in wanted}
@@ -209,7 +207,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """How far a listing has come: after `last`, at `offset` of the page that `engine` (the server's cursor) leads to."""
+    """How far a listing came: after `last`, at `offset` of the page that `engine`, the server's cursor, leads to."""
 
     scope: str
     engine: str | None = None
@@ -246,10 +244,6 @@ def read_cursor(tag: str, cursor: str) -> object:
 
 def unknown_cursor(cursor: str) -> InvalidRequest:
     return InvalidRequest(f"unknown cursor `{cursor[:_SHOWN]}`")
-
-
-def batched(values: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]
 
 
 async def in_order(calls: Sequence[Callable[[], Awaitable[T]]], at_most: int = AT_MOST) -> list[T]:
