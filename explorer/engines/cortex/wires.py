@@ -5,37 +5,18 @@ Source: cortex, "HTTP".
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import itertools
 import json
-import logging
-import secrets
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
-from urllib.parse import quote
 
-from explorer.contract import (
-    Conflict,
-    EngineDescriptor,
-    EngineFailure,
-    InvalidRequest,
-    NotFound,
-    TinyMemoryError,
-    Unavailable,
-    Unsupported,
-)
+from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound
 from explorer.engines.config import EngineCredential
-from explorer.engines.cortex import DIRECT, HOSTED
 from explorer.engines.cortex.envelope import Event
-from explorer.engines.cortex.failures import error_code
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing, Transport, Tries
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -45,10 +26,6 @@ MAX_FORGOTTEN = 100
 """Events in one request."""
 MAX_SCOPES = 1000
 """That many paths in a listing may be all that fit."""
-
-_ATTEMPTS = 3  # of what is sent again by the hosted wire, in all
-_SALT = secrets.token_hex(8)
-_counter = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +88,7 @@ class Wire(ABC):
     """
 
     hosted: ClassVar[bool]
+    """Whether it is the TinyHumans backend's, else CortexDB's own."""
     _descriptor: ClassVar[EngineDescriptor]
     _root: ClassVar[str]
     _scope_list: ClassVar[str]
@@ -155,7 +133,7 @@ class Wire(ABC):
         value = await self._ask("GET", "events", params=params, tries=Tries.READ)
         items = value.get("items") if isinstance(value, dict) else None
         if not isinstance(items, list):
-            raise self._bad("GET", "events", "its events")
+            raise self.bad("GET", "events", "its events")
         next_cursor = value.get("next_cursor") if value.get("has_more") is True else None
         if not isinstance(next_cursor, str):
             next_cursor = None
@@ -186,7 +164,7 @@ class Wire(ABC):
         layers = value.get("layers", {}) if isinstance(value, dict) else None
         found = (layers.get("events") or []) if isinstance(layers, dict) else None
         if not isinstance(found, list):
-            raise self._bad("POST", "recall", "its events")
+            raise self.bad("POST", "recall", "its events")
         pack_id = value.get("pack_id")
         return Pack(pack_id if isinstance(pack_id, str) else None, _raw_events(found))
 
@@ -204,7 +182,7 @@ class Wire(ABC):
         value = await self._ask("POST", "answer", body=body, headers=self._claim())
         answer = value.get("answer") if isinstance(value, dict) else None
         if not isinstance(answer, str):
-            raise self._bad("POST", "answer", "its text")
+            raise self.bad("POST", "answer", "its text")
         diagnostics = value.get("diagnostics")
         model = diagnostics.get("answer_model") if isinstance(diagnostics, dict) else None
         return Answered(answer, model if isinstance(model, str) else None)
@@ -268,217 +246,16 @@ class Wire(ABC):
         """The header of a request that must not be applied twice, however often it arrives."""
         return {}
 
-    def _bad(self, method: str, route: str, lacks: str) -> EngineFailure:
+    def bad(self, method: str, route: str, lacks: str) -> EngineFailure:
+        """The error for an answer that cannot be used; `route` is below the wire's root."""
         return EngineFailure(f"{self.transport.head(method, self._root + route)} gave an answer without {lacks}")
 
-    def _appended(self, route: str, value: Any) -> Appended:
+    def appended(self, route: str, value: Any) -> Appended:
+        """What the server says of one written event."""
         event_id = value.get("event_id") if isinstance(value, dict) else None
         if not isinstance(event_id, str):
-            raise self._bad("POST", route, "the event's id")
+            raise self.bad("POST", route, "the event's id")
         return Appended(event_id, value.get("replayed_from_idempotency") is True)
-
-
-class DirectWire(Wire):
-    """CortexDB's own API."""
-
-    hosted = False
-    _descriptor = DIRECT
-    _root = "v1/"
-    _scope_list = "v1/scopes/list"
-
-    def __init__(self, settings: CortexSettings, credential: EngineCredential, timing: Timing | None = None) -> None:
-        super().__init__(settings, credential, timing)
-        self._registered: set[tuple[str, str]] = set()
-        self._registering = asyncio.Lock()
-
-    async def append(self, scope: str, events: Sequence[Event], *, waits: bool) -> Appended:
-        bodies = [experience(scope, event) for event in events]
-        params = [("wait", "indexed")] if waits else []
-        if len(bodies) == 1:
-            return self._appended("experience", await self._ask("POST", "experience", params=params, body=bodies[0]))
-        body = {"items": bodies, "ordering": "strict_temporal"}
-        value = await self._ask("POST", "experience/bulk", params=params, body=body)
-        results = value.get("results") if isinstance(value, dict) else None
-        if not isinstance(results, list) or len(results) != len(bodies):
-            raise self._bad("POST", "experience/bulk", "one result for each event")
-        appended = [self._appended("experience/bulk", result) for result in results]
-        return Appended(appended[-1].event_id, all(one.replayed for one in appended))
-
-    async def _forget(self, body: dict[str, Any]) -> None:
-        await self._ask("POST", "forget", body=body)
-
-    async def erase(self, scope: str) -> Erased:
-        body = {"scope": scope, "confirm_all": True, "audit_note": "tinymemory: erase"}
-        value = await self._ask("POST", "erasures", body=body)
-        erasure_id = value.get("erasure_id") if isinstance(value, dict) else None
-        if not isinstance(erasure_id, str):
-            raise self._bad("POST", "erasures", "the erasure's id")
-        status = value.get("status")
-        if status is None:
-            status = "completed"
-        route = f"erasures/{quote(erasure_id, safe='')}"
-        gap, ends = self.timing.poll_s, time.monotonic() + self.timing.erasure_s
-        while status in ("running", "pending", "queued", "accepted"):
-            if time.monotonic() + gap > ends:
-                raise Unavailable(
-                    f"{self.transport.head('POST', 'v1/erasures')} took the erasure {erasure_id}, which is still "
-                    f"pending after {self.timing.erasure_s:g} s; look again later"
-                )
-            await self.transport.sleep(gap)
-            gap = min(gap * 2, self.timing.most_poll_s)
-            value = await self._ask("GET", route, tries=Tries.READ)
-            status = value.get("status") if isinstance(value, dict) else None
-            if not isinstance(status, str):
-                raise self._bad("GET", route, "its status")
-        if status != "completed":
-            raise EngineFailure(
-                f"{self.transport.head('POST', 'v1/erasures')} ended the erasure {erasure_id} as "
-                f"`{str(status)[:40]}`, not as completed; it may be asked for again"
-            )
-        return Erased(1, [erasure_id])
-
-    async def erase_everything(self) -> int:
-        raise Unsupported("CortexDB's own API erases scope by scope, not an account's whole memory at once")
-
-    async def register(self, root: str, owner: str) -> None:
-        async with self._registering:
-            if (root, owner) in self._registered:
-                return
-            try:
-                await self._register(root, owner)
-            except TinyMemoryError as error:
-                log.warning("the scope root %s was not registered for %s: %s", root, owner, error.text)
-            else:
-                self._registered.add((root, owner))
-
-    async def _register(self, root: str, owner: str) -> None:
-        own = {"actor": owner, "role": "owner"}
-        try:
-            await self._ask("POST", "scopes", body={"path": root, "members": [own]})
-        except Conflict:
-            pass
-        else:
-            return
-        record = await self._ask("GET", "scopes", params=[("path", root)], tries=Tries.READ)
-        members = record.get("members") if isinstance(record, dict) else None
-        if not isinstance(members, list):  # to replace what is not known would put its members out
-            raise self._bad("GET", "scopes", "its members")
-        if any(isinstance(one, dict) and own.items() <= one.items() for one in members):
-            return
-        await self._ask("PUT", "scopes/members", params=[("path", root)], body={"members": [*members, own]})
-
-    async def health(self) -> None:
-        await self._ask("GET", "admin/health")
-
-
-class HostedWire(Wire):
-    """CortexDB behind the TinyHumans backend."""
-
-    hosted = True
-    _descriptor = HOSTED
-    _root = "memory/"
-    _scope_list = "memory/scopes"
-
-    async def append(self, scope: str, events: Sequence[Event], *, waits: bool) -> Appended:
-        appended = [await self._append(scope, event) for event in events]
-        return Appended(appended[-1].event_id, all(one.replayed for one in appended))
-
-    async def _append(self, scope: str, event: Event) -> Appended:
-        body = experience(scope, event)
-        claim = self._claim()
-        attempt = 1
-        while True:
-            try:
-                return self._appended("experience", await self._ask("POST", "experience", body=body, headers=claim))
-            except Conflict:
-                if attempt == 1:
-                    raise
-                break  # an earlier attempt took the claim, and may have been applied
-            except Unavailable:
-                if attempt == _ATTEMPTS:
-                    raise
-            await self.transport.sleep(self.timing.gap(attempt))
-            attempt += 1
-        return Appended(await self._find(scope, event), replayed=False)
-
-    async def _find(self, scope: str, event: Event) -> str:
-        """The id of an event that may have been written; its labels tell two turns of the same words apart."""
-        ends = time.monotonic() + self.timing.listed_s
-        for gap in self.polls():
-            try:
-                page = await self.events(scope, event.labels[:1])
-            except Unavailable:
-                page = EventPage([], None)
-            for found in page.events:
-                if (found.text, found.labels) == (event.text, event.labels):
-                    return found.id
-            if time.monotonic() + gap > ends:
-                break
-            await self.transport.sleep(gap)
-        raise Unavailable(
-            f"{self.transport.head('POST', 'memory/experience')} may have written an event or not: the outcome is "
-            "unknown; store the same again, which completes it"
-        )
-
-    async def _forget(self, body: dict[str, Any]) -> None:
-        attempt = 1
-        while True:
-            try:
-                await self._ask("POST", "forget", body=body, headers=self._claim())
-                return
-            except NotFound:
-                if attempt == 1:
-                    raise
-                return  # an earlier attempt did it
-            except Unavailable:
-                if attempt == _ATTEMPTS:
-                    raise
-            await self.transport.sleep(self.timing.gap(attempt))
-            attempt += 1
-
-    async def erase(self, scope: str) -> Erased:
-        body = {"scope": scope, "audit_note": "tinymemory: erase"}
-        attempt = 1
-        while True:
-            try:
-                value = await self._ask("POST", "v1/erasures", body=body, headers=self._claim(), is_wrapped=False)
-                break
-            except NotFound as error:
-                raise Unsupported(
-                    f"this server erases no single scope ({error.text}); forget its items instead"
-                ) from None
-            except Unavailable as error:
-                if attempt == _ATTEMPTS or error_code(error) != "ERASURE_INCOMPLETE":
-                    raise
-            await self.transport.sleep(self.timing.gap(attempt))
-            attempt += 1
-        scopes = self._erased("POST", "memory/v1/erasures", value)
-        ids = value.get("erasure_ids")
-        receipts = [] if ids is None else ids
-        if not isinstance(receipts, list) or not all(isinstance(id, str) for id in receipts):
-            raise self._bad("POST", "v1/erasures", "usable receipts")
-        if scopes and not receipts:
-            raise self._bad("POST", "v1/erasures", "a receipt for what it erased")
-        return Erased(scopes, receipts)
-
-    async def erase_everything(self) -> int:
-        try:
-            value = await self.transport.ask("DELETE", "memory")
-        except NotFound as error:
-            raise Unsupported(f"this server does not erase a whole memory ({error.text})") from None
-        return self._erased("DELETE", "memory", value)
-
-    def _erased(self, method: str, route: str, value: Any) -> int:
-        scopes = value.get("scopes") if isinstance(value, dict) and value.get("erased") is True else None
-        if type(scopes) is not int or scopes < 0:
-            raise EngineFailure(f"{self.transport.head(method, route)} did not say that and how much it erased")
-        return scopes
-
-    async def health(self) -> None:
-        await self._ask("GET", "scopes", params=[("prefix", "tmh:probe"), ("limit", "1")])
-
-    def _claim(self) -> dict[str, str]:
-        return {"idempotency-key": f"tm-{_SALT}-{time.time_ns()}-{next(_counter)}"}
 
 
 def experience(scope: str, event: Event) -> dict[str, Any]:
