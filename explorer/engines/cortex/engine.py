@@ -46,11 +46,11 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines.cortex.browsing import Browsing
+from explorer.engines.cortex.failures import without_words
 from explorer.engines.cortex.ranking import Ranking
 from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
 from explorer.engines.cortex.snapshot import Snapshot
-from explorer.engines.cortex.transport import without_words
 from explorer.engines.cortex.walking import Walk
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from explorer.engines.cortex.envelope import Envelope, decode
 from explorer.engines.cortex.labels import id_label
 from explorer.engines.cortex.scopes import Layout, Scope
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.wires import MAX_LABELS, EventPage, RawEvent, Wire, batches
+from explorer.engines.cortex.wires import MAX_LABELS, EventPage, RawEvent, Scopes, Wire, batches
 
 log = logging.getLogger(__name__)
 
