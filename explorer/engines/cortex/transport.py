@@ -8,37 +8,22 @@ Source: cortex, "HTTP".
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
 import random
 import re
-import socket
-import ssl
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
 
 from explorer.contract import (
-    ConfigError,
-    Conflict,
     EngineFailure,
-    InvalidRequest,
-    NotFound,
     TinyMemoryError,
-    Unauthorized,
     Unavailable,
-    wire,
 )
 from explorer.engines.config import EngineCredential
-from explorer.engines.json_endpoint import KEY
-from explorer.engines.registry import is_private
 
 if TYPE_CHECKING:
-    import httpx
+    pass
 
 MAX_ANSWER_BYTES = 64 * 2**20
 _MAX_ERROR_BYTES = 64 * 2**10
