@@ -6,6 +6,9 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from explorer.contract import (
+    ConsolidateReceipt,
+    ConsolidateRequest,
+    Consolidation,
     Detail,
     EngineDescriptor,
     EngineHealth,
@@ -36,6 +39,7 @@ from explorer.contract import (
     Unavailable,
     Waiting,
 )
+from explorer.engines.cortex.consolidating import consolidate
 from explorer.engines.cortex.ranking import Ranking
 from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
@@ -147,3 +151,8 @@ class CortexEngine(MemoryEngine):
         if req.is_whole_tree:
             self.refresh()  # on the hosted wire no scope is named
         return report
+
+    async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
+        if self._descriptor.consolidation is Consolidation.NONE:
+            return await super().consolidate(req)
+        return await consolidate(self._walk, req)
