@@ -19,8 +19,10 @@ from explorer.contract import (
     Turn,
 )
 from explorer.engines.config import EngineSettings, StaticCredential
-from explorer.engines.cortex import DIRECT, HOSTED, wires
+from explorer.engines.cortex import DIRECT, HOSTED
+from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
+from explorer.engines.cortex.hosted import HostedWire
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing
 from tests.doubles.cortexdb import CortexDouble
@@ -39,7 +41,7 @@ QUICK = Timing(retry_s=0.001, poll_s=0.001, most_poll_s=0.01, pause_s=0.01, list
 
 def opened(double: CortexDouble, *, hosted: bool = False, token: str | None = None, **settings: Any) -> CortexEngine:
     checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
-    kind = wires.HostedWire if hosted else wires.DirectWire
+    kind = HostedWire if hosted else DirectWire
     wire = kind(checked, StaticCredential(token or double.token), QUICK)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
     return CortexEngine(wire, checked, descriptor)
