@@ -56,6 +56,7 @@ from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
 from explorer.engines.cortex.snapshot import Snapshot
 from explorer.engines.cortex.walking import Walk
+from explorer.engines.cortex.writing import Writing
 
 if TYPE_CHECKING:
     from explorer.engines.cortex.cache import ListingCache
@@ -85,6 +86,7 @@ class CortexEngine(MemoryEngine):
         self._snapshot = Snapshot(self._walk)
         self._browsing = Browsing(self._snapshot)
         self._removing = Removing(self._walk, self._snapshot.forget_scope)
+        self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
 
     def descriptor(self) -> EngineDescriptor:
         return self._descriptor.model_copy(deep=True)
@@ -123,7 +125,7 @@ class CortexEngine(MemoryEngine):
         return receipt
 
     async def store_many_with(self, items: Listed[StoreItem], options: StoreOptions) -> Listed[StoreReceipt]:
-        raise NotImplementedError
+        return await self._writing.store_many(items, options)
 
     async def list(self, req: ListRequest) -> ListPage:
         return await self._reading.listing(req)
