@@ -232,11 +232,9 @@ async def test_a_filter_sends_the_label_of_one_field_and_is_applied_again_to_wha
         filter = MetaFilter(reach=Reach.exact(at("")), kinds=[ItemKind.LEARNING], **on_item, **more)
         # An event that carries the label by chance, as two values of one digest would.
         scope = scope_of(engine, other)
-        double.held(scope)[1].context["labels"].append(narrowing(filter)[0])
-        double.held(scope)[1].json = ""
         held = double.held(scope)[1]
         double.log.drop(scope, [held.id])
-        double.put(scope, held.text, held.labels)
+        double.put(scope, held.text, [*held.labels, *narrowing(filter)])
         assert [hit.id for hit in (await engine.list(ListRequest(filter=filter, limit=9))).items] == ids_of([wanted])
         assert labels_of(double) == [narrowing(filter)]
         assert double.asked[0].request.query.count("labels=") == 1
