@@ -4,6 +4,7 @@ Pure: pydantic and the standard library, no Qt, no I/O.
 """
 
 from explorer.contract.changes import Changes
+from explorer.contract.connection import Detail, Waiting
 from explorer.contract.engine import MemoryEngine, explore_by_listing, get_by_listing, get_items_by_export
 from explorer.contract.errors import (
     ConfigError,
@@ -109,6 +110,7 @@ __all__ = [
     "ConsolidateRequest",
     "Consolidation",
     "Conversation",
+    "Detail",
     "Document",
     "DocumentBody",
     "EngineDescriptor",
@@ -174,6 +176,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Wait",
+    "Waiting",
     "WeightProfile",
     "admitted_by",
     "check_batch",

@@ -12,6 +12,7 @@ from datetime import date
 from typing import TypeVar
 
 from explorer.contract.changes import Changes
+from explorer.contract.connection import Detail, Waiting
 from explorer.contract.errors import EngineFailure, InvalidRequest, Unsupported
 from explorer.contract.explain import ExplainedPage
 from explorer.contract.facets import Facet, rank_buckets
@@ -95,6 +96,17 @@ class MemoryEngine(ABC):
     async def aclose(self) -> None:  # noqa: B027 (an engine may hold nothing)
         """Let go of files, connections and threads; the engine is not used afterwards."""
 
+    def refresh(self) -> None:  # noqa: B027 (an engine may keep nothing)
+        """Read anew, from the next call on, what was kept of earlier reads. Not in memory-v2."""
+
+    def waiting(self) -> Waiting | None:
+        """Until when the server asked not to be asked; None where it did not. Not in memory-v2."""
+        return None
+
+    def details(self) -> Listed[Detail]:
+        """What is worth knowing of the connection, each by its name. Not in memory-v2."""
+        return []
+
     async def explore(self, req: ExploreRequest) -> ExplorePage:
         """The values of one facet among the items that match, counted."""
         return await explore_by_listing(self, req)
@@ -107,6 +119,13 @@ class MemoryEngine(ABC):
         if type(self).explore is MemoryEngine.explore:
             return await explore_many_by_listing(self, reqs)
         return [await self.explore(req) for req in reqs]
+
+    async def explore_gradually(self, reqs: Listed[ExploreRequest]) -> AsyncIterator[Listed[ExplorePage]]:
+        """As `explore_many`, again and again while it counts: the last pages are the answer. Not in memory-v2.
+
+        Those before it are lower bounds, marked `truncated`. The default counts once and yields once.
+        """
+        yield await self.explore_many(reqs)
 
     async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
         """Every node that holds an item the filter admits, its reach aside, with the count of its own items.

@@ -359,7 +359,13 @@ class EngineDescriptor(Model):
     fetch_modes: list[FetchMode]
     consolidation: Consolidation = Consolidation.NONE
     needs_path: Flag = Field(default=False, exclude=True)
-    """Whether the engine opens a file or folder; this program's own, so not on the wire."""
+    """Whether the engine opens a file or folder; this program's own, so not on the wire, like those below."""
+    settings: list[Text] = Field(default_factory=list, exclude=True)
+    """Further settings that the engine takes, by their names in `EngineSettings`, in the order to offer them."""
+    keeps_paths: Flag = Field(default=True, exclude=True)
+    """Whether items come back with their folder and absolute paths; False: these stay on this machine."""
+    can_erase_nodes: Flag = Field(default=True, exclude=True)
+    """Whether `erase` takes a part of the memory; False: only the whole, and a part is forgotten."""
 
 
 class EngineHealth(Model):

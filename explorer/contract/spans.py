@@ -61,3 +61,5 @@ class Span(Model):
     """Another than was asked for where that one is forgotten: then all places are new."""
     place: Count | None = None
     """That of the item asked about; None where the listing does not have it."""
+    is_partial: Flag = False
+    """Whether more of the listing is still being read: the same question is answered with more of it later."""

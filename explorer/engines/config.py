@@ -59,6 +59,10 @@ class EngineSettings(Model):
     embedding_model: Text | None = None
     """The model to ask that endpoint for; "none" is no search by meaning at all. This program's own."""
 
+    listing_cache: Flag | None = None
+    """Whether what was listed of a memory elsewhere is kept on this computer, for the next time it is opened; unset is
+    yes. This program's own."""
+
     def endpoint_or(self, default: str | None) -> str | None:
         """The endpoint, trimmed; `default` where it is unset or blank."""
         own = trimmed(self.endpoint or "")

@@ -13,8 +13,9 @@ from explorer.engines.place import pass_place
 READS = frozenset(
     {
         *("descriptor", "health", "refuse_undeclared", "sorts", "aclose"),
+        *("refresh", "waiting", "details"),
         *("recall", "fetch", "fetch_explained", "list", "list_preview", "list_span", "export", "get", "get_items"),
-        *("explore", "explore_many", "namespaces", "histogram", "changes", "beliefs"),
+        *("explore", "explore_many", "explore_gradually", "namespaces", "histogram", "changes", "beliefs"),
     }
 )
 """Calls of the contract that pass. Every other one is refused: also one that a later contract adds."""

@@ -76,6 +76,21 @@ def exploring(facet: Facet = Facet.TAG, limit: int = 10, **fields: Any) -> Explo
 # --- explore
 
 
+async def test_counting_gradually_is_by_default_one_count() -> None:
+    engine, _ = await numbered(4)
+    reqs = [exploring(), exploring(Facet.KIND)]
+    steps = [pages async for pages in engine.explore_gradually(reqs)]
+    assert steps == [await engine.explore_many(reqs)]
+    assert [page.truncated for page in steps[0]] == [False, False]
+
+
+async def test_an_engine_keeps_nothing_waits_for_nothing_and_has_nothing_to_tell() -> None:
+    engine, _ = await numbered(1)
+    engine.refresh()
+    assert engine.waiting() is None
+    assert engine.details() == []
+
+
 async def test_values_are_counted_over_pages() -> None:
     engine = PlainEngine(page_size=2)
     await filled(engine, [note("a", tags=["x", "y"]), note("b", tags=["x", "x"]), note("c"), note("d", tags=[""])])

@@ -578,8 +578,12 @@ def test_what_only_this_program_knows_is_not_written() -> None:
         fetch_modes=[FetchMode.VECTOR],
         consolidation=Consolidation.NONE,
         needs_path=True,
+        settings=["scope_root"],
+        keeps_paths=False,
+        can_erase_nodes=False,
     )
-    assert "needs_path" not in descriptor.model_dump_json()
+    for name in ("needs_path", "settings", "keeps_paths", "can_erase_nodes"):
+        assert f'"{name}"' not in descriptor.model_dump_json()
     assert "consolidation" not in descriptor.model_dump_json()
 
 

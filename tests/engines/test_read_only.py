@@ -80,6 +80,10 @@ ASKED: dict[str, Arguments] = {
     "explore_many": lambda ids: (
         [ExploreRequest(facet=Facet.TAG, limit=5), ExploreRequest(facet=Facet.KIND, limit=5)],
     ),
+    "explore_gradually": lambda ids: ([ExploreRequest(facet=Facet.TAG, limit=5)],),
+    "refresh": lambda ids: (),
+    "waiting": lambda ids: (),
+    "details": lambda ids: (),
     "namespaces": lambda ids: (ALL,),
     "histogram": lambda ids: (HistogramRequest(),),
     "changes": lambda ids: (ALL,),
@@ -121,6 +125,8 @@ async def answer(engine: MemoryEngine, name: str, arguments: tuple[Any, ...]) ->
     """What a call returns, or the error that it raises."""
     try:
         found = getattr(engine, name)(*arguments)
+        if inspect.isasyncgen(found):
+            return [step async for step in found]
         return await found if inspect.isawaitable(found) else found
     except TinyMemoryError as error:
         return error
