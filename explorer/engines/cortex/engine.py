@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from explorer.contract import (
@@ -30,8 +31,16 @@ from explorer.contract import (
     StoreItem,
     StoreOptions,
     StoreReceipt,
+    Timestamp,
+    TinyMemoryError,
+    Unavailable,
     Waiting,
 )
+from explorer.engines.cortex.ranking import Ranking
+from explorer.engines.cortex.reading import Reading
+from explorer.engines.cortex.removing import Removing
+from explorer.engines.cortex.transport import without_words
+from explorer.engines.cortex.walking import Walk
 
 if TYPE_CHECKING:
     from explorer.engines.cortex.cache import ListingCache
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Listed = list[T]
 """`MemoryEngine.list` hides the built-in of that name inside the class body."""
+
+FOREIGN_EVENTS = "Events of other programs"
 
 
 class CortexEngine(MemoryEngine):
@@ -53,6 +64,10 @@ class CortexEngine(MemoryEngine):
         self._settings = settings
         self._descriptor = descriptor
         self._cache = cache
+        self._walk = Walk(wire, settings)
+        self._reading = Reading(self._walk)
+        self._ranking = Ranking(self._walk, self._reading)
+        self._removing = Removing(self._walk, lambda path: self._on_changed(path))
 
     def _on_changed(self, scope_path: str) -> None:
         """Told of each scope that this engine wrote to or removed from."""
@@ -64,55 +79,71 @@ class CortexEngine(MemoryEngine):
         await self._wire.aclose()
 
     def waiting(self) -> Waiting | None:
-        raise NotImplementedError
+        paused_until = self._wire.transport.paused_until
+        if paused_until is None:
+            return None
+        left_ns = int((paused_until - time.monotonic()) * 1e9)
+        return Waiting(until=Timestamp.from_unix_ns(time.time_ns() + left_ns)) if left_ns > 0 else None
 
     def details(self) -> Listed[Detail]:
-        raise NotImplementedError
+        return [Detail(name=FOREIGN_EVENTS, value=str(len(self._walk.foreign)))]
 
     async def health(self) -> EngineHealth:
-        raise NotImplementedError
+        """One request. A reason never repeats what the server said."""
+        try:
+            await self._wire.health()
+        except Unavailable as error:
+            return EngineHealth.degraded(without_words(error))
+        except TinyMemoryError as error:
+            return EngineHealth.down(without_words(error))
+        return EngineHealth.ok()
 
     async def store(self, item: StoreItem) -> StoreReceipt:
-        raise NotImplementedError
+        return await self.store_with(item, StoreOptions())
 
     async def store_many(self, items: Listed[StoreItem]) -> Listed[StoreReceipt]:
-        raise NotImplementedError
+        return await self.store_many_with(items, StoreOptions())
 
     async def store_with(self, item: StoreItem, options: StoreOptions) -> StoreReceipt:
-        raise NotImplementedError
+        (receipt,) = await self.store_many_with([item], options)
+        return receipt
 
     async def store_many_with(self, items: Listed[StoreItem], options: StoreOptions) -> Listed[StoreReceipt]:
         raise NotImplementedError
 
     async def list(self, req: ListRequest) -> ListPage:
-        raise NotImplementedError
+        return await self._reading.listing(req)
 
     async def list_preview(self, req: ListRequest) -> ListPage:
-        raise NotImplementedError
-
-    async def get(self, req: GetRequest) -> Listed[Hit]:
-        raise NotImplementedError
-
-    async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        raise NotImplementedError
+        return await self._reading.preview(req)
 
     async def export(self, req: ListRequest) -> ExportPage:
-        raise NotImplementedError
+        return await self._reading.export(req)
+
+    async def get(self, req: GetRequest) -> Listed[Hit]:
+        return await self._reading.get(req)
+
+    async def get_items(self, req: GetRequest) -> Listed[Exported]:
+        return await self._reading.get_items(req)
 
     async def explore(self, req: ExploreRequest) -> ExplorePage:
-        raise NotImplementedError
+        return await self._reading.explore(req)
 
     async def fetch(self, req: FetchRequest) -> FetchPage:
-        raise NotImplementedError
+        self.refuse_undeclared(req.mode)
+        return await self._ranking.fetch(req)
 
     async def recall(self, req: RecallRequest) -> RecallAnswer:
-        raise NotImplementedError
+        return await self._ranking.recall(req)
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:
-        raise NotImplementedError
+        return await self._removing.forget(target)
 
     async def forget_within(self, ids: Listed[ItemId], reach: Reach | None) -> ForgetReport:
-        raise NotImplementedError
+        return await self._removing.forget_within(ids, reach)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        raise NotImplementedError
+        report = await self._removing.erase(req)
+        if req.is_whole_tree:
+            self.refresh()  # on the hosted wire no scope is named
+        return report
