@@ -115,15 +115,15 @@ async def test_the_official_sdk_and_cli_share_a_memory_with_the_engine(tmp_path:
         meta=MemoryMeta(namespace=Namespace.parse(NODE)),
     )
     everything = ListRequest(filter=MetaFilter(), limit=50)
-    async with CortexDouble(caller=ACTOR) as double:
+    async with CortexDouble(whoami=ACTOR) as double:
         clients = Clients(double, tmp_path / "cortexdb")
-        engine = build_engine(
-            "cortexdb", EngineSettings(endpoint=double.endpoint), StaticCredential(double.token)
-        )
+        engine = build_engine("cortexdb", EngineSettings(endpoint=double.endpoint), StaticCredential(double.token))
 
         # What the SDK and the CLI write into the engine's scopes: plain words, what is no text, and an event that
         # bears the very label by which the engine looks for its learning.
-        await clients.sdk(lambda client: client.experience(LEARNINGS, text="the SDK saw a harbour seal", wait="indexed"))
+        await clients.sdk(
+            lambda client: client.experience(LEARNINGS, text="the SDK saw a harbour seal", wait="indexed")
+        )
         await clients.sdk(lambda client: client.experience(LEARNINGS, json_data={"seals": 3}))
         await clients.sdk(
             lambda client: client.experience_bulk(
