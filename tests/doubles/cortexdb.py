@@ -636,7 +636,7 @@ class Hosted(Wire):
         if not route or missing.get(route):
             return Reply(dumped({"message": "Not Found"}), 404)
         if route in ("erasures", "erasure"):
-            return self.scoped_erase() if route == "erasures" else Reply(dumped({"error_code": "NOT_FOUND"}), 404)
+            return self.scoped_erase() if route == "erasures" else self.erasure()
         if failure := double._next_failure(route):
             raise failure
         if route in ("experience", "recall", "answer", "forget"):
@@ -695,6 +695,12 @@ class Hosted(Wire):
             self.erase(path)
         return 200, {"erased": True, "scopes": len(paths)}
 
+    def erasure(self) -> Reply:
+        erasure = unquote(self.asked.request.path.rsplit("/", 1)[1])
+        if erasure not in self.double._jobs:
+            return Reply(dumped({"error_code": "NOT_FOUND"}), 404)
+        return Reply(dumped({"erasure_id": erasure, "status": self.double._jobs[erasure].status}))
+
     def scoped_erase(self) -> Reply:
         """In the words of the memory API, which are not wrapped."""
         double = self.double
@@ -721,6 +727,7 @@ class Hosted(Wire):
             return Reply(dumped(incomplete), 502)
         path = self.stored(scope)
         ids = [self.erase(path)] if double.log.holds(path) else []
+        double._jobs |= {erasure: Job(path, 0, "completed") for erasure in ids}
         return Reply(dumped({"erased": True, "scope": scope, "scopes": len(ids), "erasure_ids": ids}))
 
 
