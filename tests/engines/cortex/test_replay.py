@@ -140,8 +140,10 @@ def wire(request: pytest.FixtureRequest) -> str:
 async def memory_by(wire: str, **knobs: Any) -> AsyncIterator[Memory]:
     async with CortexDouble(**knobs) as double:
         memory = Memory(double, wire)
-        yield memory
-        await memory.close()
+        try:
+            yield memory
+        finally:
+            await memory.close()
 
 
 def once(items: Iterable[StoreItem]) -> Counter[tuple[str, int | None]]:
