@@ -32,10 +32,10 @@ from explorer.contract import (
     ToolCallRef,
     Turn,
 )
-from explorer.engines import EngineSettings, StaticCredential, build_engine
 from explorer.engines.cortex.envelope import ChunkPart, Envelope, decode, lay_out, newer_id
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
+from tests.engines.cortex.flows import opened
 from tests.fakes import learning
 
 CALLED = MemoryMeta(tool_call=ToolCallRef(name="search", id="call-7"))
@@ -75,14 +75,13 @@ def batch() -> list[StoreItem]:
 class Memory:
     """A double and what opens engines on it by one of the wires."""
 
-    def __init__(self, double: CortexDouble, engine_id: str) -> None:
+    def __init__(self, double: CortexDouble, *, hosted: bool) -> None:
         self.double = double
-        self._engine_id = engine_id
+        self._hosted = hosted
         self._engines: list[MemoryEngine] = []
 
     def engine(self) -> MemoryEngine:
-        settings = EngineSettings(endpoint=self.double.endpoint)
-        self._engines.append(build_engine(self._engine_id, settings, StaticCredential(self.double.token)))
+        self._engines.append(opened(self.double, hosted=self._hosted))
         return self._engines[-1]
 
     async def close(self) -> None:
@@ -91,7 +90,7 @@ class Memory:
 
     def scope(self, item: StoreItem) -> str:
         path = f"app:tinymemory/{LEAVES[item.item_kind.value]}"
-        return self.double.rooted(path) if self._engine_id == "tinyhumans" else path
+        return self.double.rooted(path) if self._hosted else path
 
     def put(self, item: StoreItem, id: ItemId, parts: Iterable[int | None] | None = None) -> None:
         """What another program stored of the item under `id`: all, or the parts named."""
@@ -131,7 +130,7 @@ class Memory:
         return sum((self.parts(kind) for kind in {item.item_kind: item for item in items}.values()), Counter())
 
 
-@pytest.fixture(params=["cortexdb", "tinyhumans"])
+@pytest.fixture(params=["direct", "hosted"])
 def wire(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -139,7 +138,7 @@ def wire(request: pytest.FixtureRequest) -> str:
 @asynccontextmanager
 async def memory_by(wire: str, **knobs: Any) -> AsyncIterator[Memory]:
     async with CortexDouble(**knobs) as double:
-        memory = Memory(double, wire)
+        memory = Memory(double, hosted=wire == "hosted")
         try:
             yield memory
         finally:
