@@ -137,10 +137,17 @@ class CortexEngine(MemoryEngine):
         return await self._reading.export(req)
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
-        return await self._reading.get(req)
+        hits = await self._reading.get(req, self._likely(req))
+        self._snapshot.note_missing(set(req.ids) - {hit.id for hit in hits}, req.reach)
+        return hits
 
     async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        return await self._reading.get_items(req)
+        found = await self._reading.get_items(req, self._likely(req))
+        self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
+        return found
+
+    def _likely(self, req: GetRequest) -> Listed[str]:
+        return sorted(self._snapshot.paths_of(req.ids))
 
     def refresh(self) -> None:
         """All is read from the server anew: what other programs stored or removed is found by nothing else."""
@@ -191,10 +198,11 @@ class CortexEngine(MemoryEngine):
         return await self._removing.forget_within(ids, reach)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        report = await self._removing.erase(req)
-        if req.is_whole_tree:
-            self.refresh()  # on the hosted wire no scope is named
-        return report
+        try:
+            return await self._removing.erase(req)
+        finally:
+            if req.is_whole_tree:
+                self.refresh()  # on the hosted wire no scope is named
 
     async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
         if self._descriptor.consolidation is Consolidation.NONE:

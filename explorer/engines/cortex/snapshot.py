@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from explorer.contract import ItemId, ItemKind, Namespace, Reach
+from explorer.contract import ItemId, ItemKind, Namespace, Reach, admitted_by
 from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.rows import TEXT_CHARS, Dictionary, Rows, Table, head_of
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
@@ -147,6 +147,7 @@ class Snapshot:
         """The scopes of the first listing: what is in others is new."""
         self._written: set[str] = set()
         """Scopes that this engine wrote to: they are there, listed or not."""
+        self._doubted: set[ItemId] = set()
         self._gate = asyncio.Semaphore(AT_MOST)
         self._tables: dict[tuple[str, ...], tuple[int, Table]] = {}
         self.version = 0
@@ -159,6 +160,7 @@ class Snapshot:
         for path in list(self._kept):
             self.forget_scope(path)
         self._listings.clear()
+        self._doubted.clear()
 
     def forget_scope(self, path: str) -> None:
         """Something was removed from a scope: nothing of it is shown before it is read anew."""
@@ -174,6 +176,15 @@ class Snapshot:
         if kept is not None:
             kept.is_stale = True
             self.generation += 1
+
+    def note_missing(self, ids: Iterable[ItemId], reach: Reach | None) -> None:
+        """A read of `reach` did not find these items: the scopes that should have them are read anew, once an item."""
+        doubted = set(ids) - self._doubted
+        for path in self.paths_of(doubted):
+            kept = self._kept[path]
+            if admitted_by(reach, kept.site.scope.namespace):
+                self._doubted |= doubted & kept.held  # one that is there in part is doubted for ever else
+                self.forget_scope(path)
 
     async def table(
         self,
