@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from explorer.contract import TinyMemoryError
 from explorer.engines import KeyPlace
 from explorer.i18n import mark, tr
 from explorer.text import sentence
 from explorer.ui import icons
+from explorer.ui.labels import paragraph
 from explorer.ui.theme import theme
 
 _WORDS = {
@@ -37,13 +38,31 @@ def rows_of(rows: Sequence[tuple[str, QWidget]]) -> QFormLayout:
     made.setHorizontalSpacing(16)
     made.setVerticalSpacing(8)
     made.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+    add_rows(made, rows)
+    return made
+
+
+def add_rows(form: QFormLayout, rows: Sequence[tuple[str, QWidget]]) -> None:
+    """Further rows of such a form."""
     for words, widget in rows:
         label = QLabel(words)
         label.setProperty("tone", "text2")
         label.setMinimumWidth(theme().scaled(96))
         label.setMinimumHeight(theme().row_height("field"))
-        made.addRow(label, widget)
-    return made
+        form.addRow(label, widget)
+
+
+def row_of(*widgets: QWidget) -> QWidget:
+    """Widgets side by side; fields of a line take what is left."""
+    whole = QWidget()
+    row = QHBoxLayout(whole)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    for widget in widgets:
+        row.addWidget(widget, 1 if isinstance(widget, QLineEdit) else 0)
+    if not any(isinstance(widget, QLineEdit) for widget in widgets):
+        row.addStretch(1)
+    return whole
 
 
 class KeyPlaceBox(QComboBox):
@@ -84,23 +103,31 @@ class ResultLine(QFrame):
         self._label.setWordWrap(True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._label.setObjectName("testResult")
+        self._details = paragraph("small", "text2", "testDetails")
+        self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout()
+        column.setSpacing(2)
+        column.addWidget(self._label)
+        column.addWidget(self._details)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
         row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._label, 1)
+        row.addLayout(column, 1)
         self.hide()
 
     @property
     def words(self) -> str:
         return self._label.text()
 
-    def show_words(self, words: str, is_good: bool | None) -> None:
-        """None: neither good nor bad, only to be known."""
+    def show_words(self, words: str, is_good: bool | None, details: str = "") -> None:
+        """None: neither good nor bad, only to be known. `details` stand below in small letters."""
         signs = {True: ("check-ring", "accent"), False: ("warning", "caution"), None: ("info", "text2")}
         name, token = signs[is_good]
         self._sign.setPixmap(icons.pixmap(name, token, 16, self.devicePixelRatioF()))
         self._label.setText(words)
+        self._details.setText(details)
+        self._details.setVisible(bool(details))
         self.show()
 
     def show_failure(self, error: Exception) -> None:
