@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QMargins, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -236,9 +236,10 @@ class ConnectDialog(QDialog):
         self.variable_edit = field("variableEdit", tr("Environment variable"))
         self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="CORTEX_KEY"))
         self._modes = plain_label("body")
-        self._result = ResultLine()
+        self._result = ResultLine(QMargins(24, 8, 24, 12))
 
-        access = paragraph("small", "text3", "accessLabel", tr("Nothing in it can change until you unlock it."))
+        access = _tone(tr("Nothing in it can change until you unlock it."))
+        access.setWordWrap(True)
         self._path_row = row_of(self.path_edit, self.choose_button)
         self._endpoint_row = FaultRow(self.endpoint_edit)
         self._key_row = FaultRow(self.key_edit)
@@ -274,14 +275,11 @@ class ConnectDialog(QDialog):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(self._form)
-        said = QVBoxLayout()
-        said.setContentsMargins(24, 0, 24, 12)
-        said.addWidget(self._result)
         page = QVBoxLayout(self._page)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
         page.addWidget(self._scroll, 1)
-        page.addLayout(said)
+        page.addWidget(self._result)
 
     def _build_foot(self) -> None:
         self._foot = QFrame()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMargins, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -37,7 +37,7 @@ def rows_of(rows: Sequence[tuple[str, QWidget]]) -> QFormLayout:
     made = QFormLayout()
     made.setHorizontalSpacing(16)
     made.setVerticalSpacing(8)
-    made.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+    made.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
     add_rows(made, rows)
     return made
 
@@ -48,19 +48,20 @@ def add_rows(form: QFormLayout, rows: Sequence[tuple[str, QWidget]]) -> None:
         label = QLabel(words)
         label.setProperty("tone", "text2")
         label.setMinimumWidth(theme().scaled(96))
-        label.setMinimumHeight(theme().row_height("field"))
+        label.setFixedHeight(theme().row_height("field"))  # beside the first line of what is higher
         form.addRow(label, widget)
 
 
 def row_of(*widgets: QWidget) -> QWidget:
-    """Widgets side by side; fields of a line take what is left."""
+    """Widgets side by side; fields of a line, and texts of several, take what is left."""
     whole = QWidget()
     row = QHBoxLayout(whole)
     row.setContentsMargins(0, 0, 0, 0)
     row.setSpacing(8)
+    taking = [one for one in widgets if isinstance(one, QLineEdit) or (isinstance(one, QLabel) and one.wordWrap())]
     for widget in widgets:
-        row.addWidget(widget, 1 if isinstance(widget, QLineEdit) else 0)
-    if not any(isinstance(widget, QLineEdit) for widget in widgets):
+        row.addWidget(widget, int(widget in taking), Qt.AlignmentFlag(0))
+    if not taking:
         row.addStretch(1)
     return whole
 
@@ -91,12 +92,16 @@ class KeyPlaceBox(QComboBox):
         self.setItemText(row, tr("In the system's keyring: there is none here"))
 
 
-class ResultLine(QFrame):
-    """What a test found, as a sentence with its sign."""
+class ResultLine(QWidget):
+    """What a test found, as a sentence with its sign; `around` is left free around it while there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, around: QMargins | None = None) -> None:
         super().__init__()
-        self.setProperty("surface", "sunken")
+        frame = QFrame()
+        frame.setProperty("surface", "sunken")
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(around or QMargins())
+        outer.addWidget(frame)
         self._sign = QLabel()
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
@@ -109,7 +114,7 @@ class ResultLine(QFrame):
         column.setSpacing(2)
         column.addWidget(self._label)
         column.addWidget(self._details)
-        row = QHBoxLayout(self)
+        row = QHBoxLayout(frame)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
         row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)

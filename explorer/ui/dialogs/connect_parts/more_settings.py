@@ -74,6 +74,7 @@ class MoreSettings(QObject):
         self.rows: dict[str, FaultRow] = {}
         self.button = QToolButton()
         self.button.setObjectName("moreSettingsButton")
+        self.button.setProperty("kind", "small")
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.button.clicked.connect(lambda: self.open(not self._is_open))
         self._head = row_of(self.button)
@@ -140,7 +141,8 @@ class MoreSettings(QObject):
     def show_fault(self, name: str, error: ConfigError) -> FaultRow:
         """Say at its field, which is opened, why it cannot be used."""
         self.open(True)
-        self.rows[name].show_fault(sentence(error.text))
+        words = self.rows[name].field.accessibleName()
+        self.rows[name].show_fault(sentence(error.text.replace(f"`{name}`", name).replace(name, words)))
         return self.rows[name]
 
     def clear_faults(self) -> None:

@@ -169,23 +169,23 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "scope_root": Setting(
             mark("Root"),
-            mark("Where in a shared store this memory begins. Empty: at a place of its own."),
+            mark("Where this memory begins in a store that others share. Left empty, it has a part of its own."),
             example="org:42",
         ),
         "scope_owner": Setting(
             mark("Owner"),
-            mark("Who the root belongs to. It is registered before the first item is stored."),
+            mark("Whom the root belongs to. That is registered before the first item is stored."),
             example="user:42",
         ),
         "tenant_root": Setting(
-            mark("Tenant"),
-            mark("The memory begins where the part of your account begins, in place of a place of its own."),
+            mark("Account"),
+            mark("The memory is the whole of the account, and not a part of its own in it."),
             make=_Tick,
             tick=mark("Begin at the top of the account"),
         ),
         "retired_scope_root": Setting(
             mark("Former root"),
-            mark("Where this memory began before: it is still read and forgotten there, and nothing is stored there."),
+            mark("Where this memory began before. It is still read and forgotten there; nothing new is stored there."),
             example="user:7",
         ),
         "consolidation": Setting(
@@ -202,23 +202,20 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         ),
         "observed_actor": Setting(
             mark("Observer"),
-            mark("The server is told whom each item came from, where the item says so."),
+            mark("The server is told who each item came from, where the item says so."),
             make=_Tick,
             tick=mark("Store who observed an item"),
         ),
         "listing_cache": Setting(
             mark("Listing"),
-            mark(
-                "What is stored there is then also in a file on this computer, and opening reads only what is new. "
-                "The key is never in it."
-            ),
+            mark("Opening again then reads only what is new. The file holds what is stored there, but never the key."),
             make=_Tick,
             tick=mark("Keep what was listed on this computer"),
             is_on=True,
         ),
         "headers": Setting(
             mark("Headers"),
-            mark("Sent with every request. They are saved where anyone who can read your files can read them."),
+            mark("Sent with every request. They are saved in the open, so that no key belongs here."),
             make=_Headers,
             example="X-Team: support",
         ),
