@@ -55,9 +55,10 @@ def build_hosted(settings: EngineSettings, credential: EngineCredential) -> Memo
 
 
 def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
+    from explorer.engines.cortex.direct import DirectWire
     from explorer.engines.cortex.engine import CortexEngine
+    from explorer.engines.cortex.hosted import HostedWire
     from explorer.engines.cortex.settings import CortexSettings
-    from explorer.engines.cortex.wires import DirectWire, HostedWire
 
     checked = CortexSettings.of(settings, hosted=hosted)
     wire = (HostedWire if hosted else DirectWire)(checked, credential)
