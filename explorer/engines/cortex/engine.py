@@ -36,10 +36,10 @@ from explorer.contract import (
     Unavailable,
     Waiting,
 )
+from explorer.engines.cortex.failures import without_words
 from explorer.engines.cortex.ranking import Ranking
 from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
-from explorer.engines.cortex.failures import without_words
 from explorer.engines.cortex.walking import Walk
 
 if TYPE_CHECKING:

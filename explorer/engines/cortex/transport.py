@@ -7,7 +7,6 @@ Source: cortex, "HTTP".
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import asyncio
 import contextlib
 import json
@@ -17,33 +16,19 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-=======
-import random
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
->>>>>>> w-flows
 from enum import Enum
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
-<<<<<<< HEAD
 from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable, wire
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.failures import STATE_CHANGED, error_code, fault_class, refusal
 from explorer.engines.json_endpoint import KEY
 from explorer.engines.registry import is_private
-=======
-from explorer.contract import (
-    EngineFailure,
-    TinyMemoryError,
-    Unavailable,
-)
-from explorer.engines.config import EngineCredential
->>>>>>> w-flows
 
 if TYPE_CHECKING:
-    pass
+    import httpx
 
 MAX_ANSWER_BYTES = 64 * 2**20
 MAX_ERROR_BYTES = 64 * 2**10

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer import text
-from explorer.contract import ConfigError, Detail, EngineDescriptor
+from explorer.contract import ConfigError, Detail, EngineDescriptor, InvalidRequest, TinyMemoryError
 from explorer.contract.model import reason
 from explorer.engines import (
     ConnectionStore,
@@ -411,7 +411,7 @@ class ConnectDialog(QDialog):
             )
         return ""
 
-    def _show_fault(self, lane: str, error: ConfigError) -> None:
+    def _show_fault(self, lane: str, error: TinyMemoryError) -> None:
         """Say what cannot be used at its field, where one is named, else below."""
         row: FaultRow | None = None
         if (name := self.more.named_in(error)) is not None:
@@ -634,7 +634,7 @@ class ConnectDialog(QDialog):
             self.place_box.show_place(self._new_place)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        if isinstance(error, ConfigError):
+        if isinstance(error, ConfigError | InvalidRequest):
             self._show_fault(lane, error)
         elif lane != "check":  # what is said of a field is said while it is filled in, the rest when it is tried
             self._result.show_failure(error)

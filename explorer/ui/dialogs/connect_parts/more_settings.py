@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFormLayout, QToolButton, QVBoxLayout, QWidget
 
-from explorer.contract import ConfigError, EngineDescriptor
+from explorer.contract import ConfigError, EngineDescriptor, TinyMemoryError
 from explorer.engines import EngineSettings
 from explorer.i18n import tr, tr_n
 from explorer.text import number, sentence
@@ -129,16 +129,16 @@ class MoreSettings(QObject):
                 raise SettingFault(name, error.text) from None
         return values
 
-    def named_in(self, error: ConfigError) -> str | None:
+    def named_in(self, error: TinyMemoryError) -> str | None:
         """The setting of the chosen engine that a refusal names."""
         if isinstance(error, SettingFault):
             return error.name
         for name in sorted(self.offered, key=len, reverse=True):  # "retired_scope_root" names no "scope_root"
-            if re.search(rf"\b{name.removesuffix('s')}", error.text):
+            if re.search(rf"\b{name.removesuffix('s').replace('_', '[ _]')}", error.text):
                 return name
         return None
 
-    def show_fault(self, name: str, error: ConfigError) -> FaultRow:
+    def show_fault(self, name: str, error: TinyMemoryError) -> FaultRow:
         """Say at its field, which is opened, why it cannot be used."""
         self.open(True)
         words = self.rows[name].field.accessibleName()
