@@ -6,6 +6,7 @@ Source: cortex, sections 2.1 and 2.3.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 _LABEL = 16
 _PATH = 40
@@ -35,3 +36,9 @@ def path_digests(path: str) -> list[str]:
 def is_digest_of(held: str, value: str) -> bool:
     """Whether `held` stands for the path `value`; an older writer kept 16 digits of it."""
     return len(held) in (_LABEL, _PATH) and path_digest(value).startswith(held)
+
+
+def digests_of(values: Iterable[str]) -> frozenset[str]:
+    """All that may be held of these paths: each digest, and the start of it that an older writer kept."""
+    full = set(map(path_digest, values))
+    return frozenset(full | {digest[:_LABEL] for digest in full})

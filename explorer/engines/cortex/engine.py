@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, TypeVar
 
 from explorer.contract import (
+    Changes,
+    ConsolidateReceipt,
+    ConsolidateRequest,
+    Consolidation,
     Detail,
     EngineDescriptor,
     EngineHealth,
@@ -20,14 +25,20 @@ from explorer.contract import (
     ForgetReport,
     ForgetTarget,
     GetRequest,
+    Histogram,
+    HistogramRequest,
     Hit,
     ItemId,
     ListPage,
     ListRequest,
     MemoryEngine,
+    MetaFilter,
     Reach,
     RecallAnswer,
     RecallRequest,
+    SortBy,
+    Span,
+    SpanRequest,
     StoreItem,
     StoreOptions,
     StoreReceipt,
@@ -36,11 +47,16 @@ from explorer.contract import (
     Unavailable,
     Waiting,
 )
+from explorer.contract.query import DEFAULT_SCAN
+from explorer.engines.cortex.browsing import Browsing
+from explorer.engines.cortex.consolidating import consolidate
 from explorer.engines.cortex.failures import without_words
 from explorer.engines.cortex.ranking import Ranking
 from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
+from explorer.engines.cortex.snapshot import Snapshot
 from explorer.engines.cortex.walking import Walk
+from explorer.engines.cortex.writing import Writing
 
 if TYPE_CHECKING:
     from explorer.engines.cortex.cache import ListingCache
@@ -67,10 +83,10 @@ class CortexEngine(MemoryEngine):
         self._walk = Walk(wire, settings)
         self._reading = Reading(self._walk)
         self._ranking = Ranking(self._walk, self._reading)
-        self._removing = Removing(self._walk, lambda path: self._on_changed(path))
-
-    def _on_changed(self, scope_path: str) -> None:
-        """Told of each scope that this engine wrote to or removed from."""
+        self._snapshot = Snapshot(self._walk)
+        self._browsing = Browsing(self._snapshot)
+        self._removing = Removing(self._walk, self._snapshot.forget_scope)
+        self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
 
     def descriptor(self) -> EngineDescriptor:
         return self._descriptor.model_copy(deep=True)
@@ -109,7 +125,7 @@ class CortexEngine(MemoryEngine):
         return receipt
 
     async def store_many_with(self, items: Listed[StoreItem], options: StoreOptions) -> Listed[StoreReceipt]:
-        raise NotImplementedError
+        return await self._writing.store_many(items, options)
 
     async def list(self, req: ListRequest) -> ListPage:
         return await self._reading.listing(req)
@@ -121,10 +137,49 @@ class CortexEngine(MemoryEngine):
         return await self._reading.export(req)
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
-        return await self._reading.get(req)
+        hits = await self._reading.get(req, self._likely(req))
+        self._snapshot.note_missing(set(req.ids) - {hit.id for hit in hits}, req.reach)
+        return hits
 
     async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        return await self._reading.get_items(req)
+        found = await self._reading.get_items(req, self._likely(req))
+        self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
+        return found
+
+    def _likely(self, req: GetRequest) -> Listed[str]:
+        return sorted(self._snapshot.paths_of(req.ids))
+
+    def refresh(self) -> None:
+        """All is read from the server anew: what other programs stored or removed is found by nothing else."""
+        self._snapshot.refresh()
+
+    async def explore_many(self, reqs: Listed[ExploreRequest]) -> Listed[ExplorePage]:
+        """From what was read once of all scopes in reach; `scan_limit` bounds nothing."""
+        return await self._browsing.explore_many(reqs)
+
+    async def explore_gradually(self, reqs: Listed[ExploreRequest]) -> AsyncIterator[Listed[ExplorePage]]:
+        async for pages in self._browsing.explore_gradually(reqs):
+            yield pages
+
+    async def namespaces(self, filter: MetaFilter, scan_limit: int = DEFAULT_SCAN) -> ExplorePage:
+        """Every node that the server names and that holds such an item, sandboxes included."""
+        return await self._browsing.namespaces(filter, scan_limit)
+
+    async def histogram(self, req: HistogramRequest) -> Histogram:
+        return await self._browsing.histogram(req)
+
+    async def changes(self, filter: MetaFilter, since: str | None = None) -> Changes:
+        """What this engine did; what other programs did shows after a `refresh`."""
+        return await self._browsing.changes(filter, since)
+
+    def sorts(self) -> frozenset[SortBy]:
+        return frozenset(SortBy)
+
+    async def list_span(self, req: SpanRequest) -> Span:
+        """Hits hold an item's first event, and of that the beginning. Of equal times the later stored of a scope is the
+        newer. Where the scopes are read for longer than a second it is of those that were read: `is_partial`.
+        """
+        return await self._browsing.list_span(req)
 
     async def explore(self, req: ExploreRequest) -> ExplorePage:
         return await self._reading.explore(req)
@@ -143,7 +198,13 @@ class CortexEngine(MemoryEngine):
         return await self._removing.forget_within(ids, reach)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        report = await self._removing.erase(req)
-        if req.is_whole_tree:
-            self.refresh()  # on the hosted wire no scope is named
-        return report
+        try:
+            return await self._removing.erase(req)
+        finally:
+            if req.is_whole_tree:
+                self.refresh()  # on the hosted wire no scope is named
+
+    async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
+        if self._descriptor.consolidation is Consolidation.NONE:
+            return await super().consolidate(req)
+        return await consolidate(self._walk, req)

@@ -20,7 +20,7 @@ from explorer.engines.cortex.envelope import Envelope, decode
 from explorer.engines.cortex.labels import id_label
 from explorer.engines.cortex.scopes import Layout, Scope
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.wires import MAX_LABELS, EventPage, RawEvent, Wire, batches
+from explorer.engines.cortex.wires import MAX_LABELS, EventPage, RawEvent, Scopes, Wire, batches
 
 log = logging.getLogger(__name__)
 
@@ -125,17 +125,28 @@ class Walk:
         paths = await self.paths(at, complete=complete)
         return _ordered({site for path in paths if (site := self.site(path)) is not None})
 
+    async def named(self, at: Namespace) -> Scopes:
+        """What the server names at or below a node, those included that are of no layout."""
+        listings = await self._named(at)
+        paths = dict.fromkeys(path for listing in listings.values() for path in listing.paths)
+        return Scopes(list(paths), any(listing.is_cut for listing in listings.values()))
+
     async def paths(self, at: Namespace, *, complete: bool) -> list[str]:
-        """The paths that the server names at or below a node, those included that are of no layout."""
-        prefixes = dict.fromkeys(prefix for layout, _ in self._layouts for prefix in layout.prefixes(at))
-        listings = await in_order([partial(self.wire.scopes, prefix) for prefix in prefixes])
-        for prefix, listing in zip(prefixes, listings, strict=True):
+        """As `named`; what is cut is logged, and raises EngineFailure where the list must be `complete`."""
+        listings = await self._named(at)
+        for prefix, listing in listings.items():
             if listing.is_cut:
                 what = f"the server cut its list of the scopes below `{prefix}` at {len(listing.paths)}"
                 if complete:
                     raise EngineFailure(f"{what}, and this needs all of them; nothing was changed")
                 log.warning("%s; what is in the others is not read", what)
-        return list(dict.fromkeys(path for listing in listings for path in listing.paths))
+        return list(dict.fromkeys(path for listing in listings.values() for path in listing.paths))
+
+    async def _named(self, at: Namespace) -> dict[str, Scopes]:
+        prefixes = list(dict.fromkeys(prefix for layout, _ in self._layouts for prefix in layout.prefixes(at)))
+        return dict(
+            zip(prefixes, await in_order([partial(self.wire.scopes, prefix) for prefix in prefixes]), strict=True)
+        )
 
     def site(self, path: str) -> Site | None:
         """The scope that a path names in either layout; None for a path of neither."""
@@ -178,12 +189,12 @@ class Walk:
 
     async def look_up(self, wanted: Mapping[Site, Iterable[ItemId]]) -> Lookup:
         """Every event of the items named, by scope and item; at most 4 requests at a time."""
-        batches = [
+        requests = [
             (site, batch) for site, ids in wanted.items() for batch in batches(list(dict.fromkeys(ids)), MAX_LABELS)
         ]
-        found = await in_order([partial(self._look_up, site, batch) for site, batch in batches])
+        found = await in_order([partial(self._look_up, site, batch) for site, batch in requests])
         by_site: Lookup = {site: {} for site in wanted}
-        for (site, _), events in zip(batches, found, strict=True):
+        for (site, _), events in zip(requests, found, strict=True):
             for event in events:
                 by_site[site].setdefault(event.id, []).append(event)
         return by_site
