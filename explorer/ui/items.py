@@ -997,10 +997,9 @@ class ItemList(QWidget):
         self.jobs.start("rows", engine.list_span(req), on_rows)
 
     def _on_rows(self, span: Span, wanted: range) -> None:
-        self.busy_line.set_busy(False)
-        if (
-            span.listing != self.model.listing and self._is_partial and not self._is_growth_stopped
-        ):  # it has more by now, which comes by itself
+        grows = self._is_partial and not self._is_growth_stopped
+        self.busy_line.set_busy(grows)
+        if span.listing != self.model.listing and grows:  # it has more by now, which comes by itself
             return
         if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
             self._times_forgotten += 1

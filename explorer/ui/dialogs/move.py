@@ -144,6 +144,10 @@ class MoveDialog(PlanDialog):
     # What it is about
 
     @property
+    def engines(self) -> list[MemoryEngine]:
+        return [self._memory.engine, *([self._opened.engine] if self._opened is not None else [])]
+
+    @property
     def is_copy(self) -> bool:
         return self.choice.choice == COPY
 
