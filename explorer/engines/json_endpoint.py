@@ -37,7 +37,7 @@ _MAX_SAID = 200  # characters of a server's own words
 
 _BUSY = (429, 503)
 
-_KEY = re.compile(r"[!-~]+")
+KEY = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class JsonEndpoint:
             key = self._credential.reveal()
         else:
             key = asyncio.run(self._credential.bearer())  # a worker thread has no loop
-        if not _KEY.fullmatch(key):  # no header holds it, and what the library says of that quotes it
+        if not KEY.fullmatch(key):  # no header holds it, and what the library says of that quotes it
             raise Unauthorized(f"the key for {self.said} holds characters that no key has; enter it again")
         return key
 

@@ -57,13 +57,28 @@ def _sqlite() -> EngineEntry:
     return EngineEntry(module.DESCRIPTOR, module.build)
 
 
+def _cortexdb() -> EngineEntry:
+    module = import_module("explorer.engines.cortex")
+    return EngineEntry(module.DIRECT, module.build_direct)
+
+
+def _tinyhumans() -> EngineEntry:
+    module = import_module("explorer.engines.cortex")
+    return EngineEntry(module.HOSTED, module.build_hosted)
+
+
 def _reference() -> EngineEntry:
     engine = import_module("explorer.contract.reference").ReferenceEngine
     return EngineEntry(engine().descriptor(), lambda settings, credential: engine())
 
 
 # In the order in which they are listed. Each is imported when first asked for.
-_BUILT_IN: dict[str, Callable[[], EngineEntry]] = {"sqlite": _sqlite, "reference": _reference}
+_BUILT_IN: dict[str, Callable[[], EngineEntry]] = {
+    "sqlite": _sqlite,
+    "cortexdb": _cortexdb,
+    "tinyhumans": _tinyhumans,
+    "reference": _reference,
+}
 
 _lock = threading.Lock()
 _found: tuple[dict[str, EngineEntry], list[BrokenEngine]] | None = None
@@ -206,11 +221,8 @@ def _check(descriptor: EngineDescriptor, settings: EngineSettings, credential: E
         raise ConfigError(f"memory engine `{id}` needs a credential; give the key of your account when you connect")
     if endpoint is not None:
         check_endpoint(id, endpoint)
-        if has_key and not is_private(endpoint):
-            raise ConfigError(
-                f"memory engine `{id}` would send its key unencrypted; use an https:// endpoint, "
-                "or http:// only for a server on this computer"
-            )
+        if has_key:
+            check_encrypted(id, endpoint)
     if descriptor.needs_path and is_blank(settings.path or ""):
         raise ConfigError(f"memory engine `{id}` needs a path; choose the file or folder that holds the memory")
 
@@ -218,6 +230,15 @@ def _check(descriptor: EngineDescriptor, settings: EngineSettings, credential: E
 def check_endpoint(id: str, endpoint: str) -> None:
     """Raise ConfigError as `check_url` does for the endpoint of an engine."""
     check_url(f"the endpoint of memory engine `{id}`", endpoint)
+
+
+def check_encrypted(id: str, endpoint: str) -> None:
+    """Raise ConfigError where a key would travel there in the clear."""
+    if not is_private(endpoint):
+        raise ConfigError(
+            f"memory engine `{id}` would send its key unencrypted; use an https:// endpoint, "
+            "or http:// only for a server on this computer"
+        )
 
 
 def check_url(what: str, endpoint: str) -> None:

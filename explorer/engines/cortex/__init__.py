@@ -1,0 +1,66 @@
+"""CortexDB by its own API and behind the TinyHumans backend: one engine, two wires.
+
+Only descriptors and builders are here: what speaks HTTP is imported when an engine is built.
+
+Source: cortex, "Registry and config".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from explorer.contract import Consolidation, EngineDescriptor, FetchMode
+
+if TYPE_CHECKING:
+    from explorer.contract import MemoryEngine
+    from explorer.engines.config import EngineCredential, EngineSettings
+
+DIRECT = EngineDescriptor(
+    id="cortexdb",
+    label="CortexDB",
+    description="CortexDB's own API: an append-only log with ranked recall and answers that rest on what is stored.",
+    hosted=False,
+    needs_endpoint=False,
+    needs_key=True,
+    default_endpoint="https://api-v1.cortexdb.ai",
+    fetch_modes=[FetchMode.HYBRID],
+    consolidation=Consolidation.AUTOMATIC,
+    settings=["scope_root", "scope_owner", "retired_scope_root", "consolidation", "observed_actor", "headers"],
+    keeps_paths=False,
+)
+
+HOSTED = EngineDescriptor(
+    id="tinyhumans",
+    label="TinyHumans",
+    description="CortexDB hosted by the TinyHumans backend, billed to the account that is signed in.",
+    hosted=True,
+    needs_endpoint=False,
+    needs_key=True,
+    default_endpoint="https://api.tinyhumans.ai",
+    fetch_modes=[FetchMode.HYBRID],
+    consolidation=Consolidation.SCHEDULED,
+    settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers"],
+    keeps_paths=False,
+)
+
+
+def build_direct(settings: EngineSettings, credential: EngineCredential) -> MemoryEngine:
+    """CortexDB by its own API. Asks nothing of the server yet. Raises ConfigError for settings it cannot use."""
+    return _build(settings, credential, hosted=False)
+
+
+def build_hosted(settings: EngineSettings, credential: EngineCredential) -> MemoryEngine:
+    """CortexDB behind the TinyHumans backend, otherwise as `build_direct`."""
+    return _build(settings, credential, hosted=True)
+
+
+def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
+    from explorer.engines.cortex.direct import DirectWire
+    from explorer.engines.cortex.engine import CortexEngine
+    from explorer.engines.cortex.hosted import HostedWire
+    from explorer.engines.cortex.settings import CortexSettings
+
+    checked = CortexSettings.of(settings, hosted=hosted)
+    wire = (HostedWire if hosted else DirectWire)(checked, credential)
+    descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
+    return CortexEngine(wire, checked, descriptor)

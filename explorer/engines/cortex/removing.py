@@ -1,0 +1,145 @@
+"""Forgetting and erasing: what goes is exactly what was asked for.
+
+Source: cortex, "Forget", "Erasures", "forget", "erase".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from explorer.contract import (
+    Conflict,
+    EraseReport,
+    EraseRequest,
+    ForgetReport,
+    ForgetTarget,
+    InvalidRequest,
+    ItemId,
+    MemoryMeta,
+    MetaFilter,
+    NotFound,
+    Reach,
+    Unsupported,
+    admitted_by,
+    is_blank,
+)
+from explorer.engines.cortex.labels import narrowing
+from explorer.engines.cortex.walking import Found, Site, Walk
+from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
+
+
+class Removing:
+    """`on_changed` is told the path of each scope that something may have gone from."""
+
+    def __init__(self, walk: Walk, on_changed: Callable[[str], None]) -> None:
+        self._walk = walk
+        self._on_changed = on_changed
+
+    async def forget(self, target: ForgetTarget) -> ForgetReport:
+        """An error part way leaves forgotten what was; asking again is safe."""
+        target.check()
+        if target.filter is not None:
+            return await self._forget_matching(target.filter)
+        sites = await self._walk.everywhere()
+        return await self._forget_ids(target.ids or [], sites, lambda found: True)
+
+    async def forget_within(self, ids: Sequence[ItemId], reach: Reach | None) -> ForgetReport:
+        if not ids:
+            raise InvalidRequest("forget needs at least one id")
+        if any(map(is_blank, ids)):
+            raise InvalidRequest("an id must not be blank")
+        sites = await self._walk.sites(reach, complete=True)
+        return await self._forget_ids(ids, sites, lambda found: admitted_by(reach, found.envelope.meta.namespace))
+
+    async def _forget_ids(
+        self, ids: Iterable[ItemId], sites: Sequence[Site], is_meant: Callable[[Found], bool]
+    ) -> ForgetReport:
+        wanted = list(dict.fromkeys(ids))
+        held = await self._walk.look_up({site: wanted for site in sites})
+        forgotten: set[ItemId] = set()
+        for site in sites:
+            events = [found for events in held[site].values() for found in events if is_meant(found)]
+            forgotten |= await self._remove(site, events)
+        return ForgetReport(forgotten=len(forgotten))
+
+    async def _forget_matching(self, filter: MetaFilter) -> ForgetReport:
+        labels = narrowing(filter)
+        forgotten: set[ItemId] = set()
+        for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
+            pages = self._walk.pages(site, labels)
+            events = [found async for page in pages for found in page if found.envelope.matches(filter)]
+            forgotten |= await self._remove(site, events)
+        return ForgetReport(forgotten=len(forgotten))
+
+    async def _remove(self, site: Site, events: Sequence[Found]) -> set[ItemId]:
+        """The items of which at least one event went."""
+        item_of = {found.event_id: found.id for found in events}
+        gone: set[ItemId] = set()
+        for batch in batches(list(item_of), MAX_FORGOTTEN):
+            try:
+                went = await self._forget_events(site, batch, item_of)
+            finally:
+                self._on_changed(site.path)
+            gone.update(item_of[event_id] for event_id in went)
+        return gone
+
+    async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
+        """Those of the events that went by this call: one that was gone before must not keep the others."""
+        try:
+            await self._walk.wire.forget(site.path, event_ids)
+        except (NotFound, InvalidRequest, Conflict):
+            if len(event_ids) == 1:
+                if await self._is_held(site, event_ids[0], item_of):
+                    raise
+                return []
+        else:
+            return list(event_ids)
+        middle = len(event_ids) // 2
+        return [
+            *await self._forget_events(site, event_ids[:middle], item_of),
+            *await self._forget_events(site, event_ids[middle:], item_of),
+        ]
+
+    async def _is_held(self, site: Site, event_id: str, item_of: Mapping[str, ItemId]) -> bool:
+        id = item_of[event_id]
+        held = await self._walk.look_up({site: [id]})
+        return any(found.event_id == event_id for found in held[site].get(id, ()))
+
+    async def erase(self, req: EraseRequest) -> EraseReport:
+        """Raises Unsupported, before anything goes, where the server would take more than was asked for."""
+        req.check()
+        wire = self._walk.wire
+        if wire.hosted and req.is_whole_tree:
+            return EraseReport(erased_scopes=await wire.erase_everything())
+        paths = await self._walk.paths(req.reach.at, complete=True)
+        sites = {path: self._walk.site(path) for path in paths}
+        meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
+        held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
+        self._refuse_hiding(meant, [path for path in held if path not in meant])
+        erased, receipts = 0, []
+        # The server only hides what is below an erased scope, and keeps its write keys.
+        for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
+            try:
+                report = await wire.erase(site.path)
+            finally:
+                self._on_changed(site.path)
+            erased += report.scopes
+            receipts += report.receipts
+        return EraseReport(erased_scopes=erased, receipts=receipts)
+
+    def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
+        above = {f"{path}/": path for path in meant}
+        for path in kept:
+            # Hosted, a path of no layout still has the tenant's prefix.
+            prefix, _, rest = path.partition("/")
+            bare = rest if self._walk.wire.hosted and prefix.startswith("org:") else path
+            for start, erased in above.items():
+                if path.startswith(start) or bare.startswith(start):
+                    raise Unsupported(
+                        f"erasing `{erased}` would hide `{path}` as well, which lies below it and was not asked for; "
+                        "forget the items instead"
+                    )
+
+
+def _is_meant(site: Site, req: EraseRequest) -> bool:
+    return req.admits(site.scope.kind, MemoryMeta(namespace=site.scope.namespace))

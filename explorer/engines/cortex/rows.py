@@ -1,0 +1,317 @@
+"""The items of a snapshot as columns: one row an item, each different value of a field held once.
+
+A column is named after the filter field that looks at it. Rows are only ever added; what reads many of them at once
+reads a `Table`, which stays as it is while others come.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from explorer.contract import (
+    Facet,
+    ItemId,
+    ListOrder,
+    MetaFilter,
+    Namespace,
+    SortBy,
+    SourceKind,
+    Timestamp,
+    admitted_by,
+    is_path_prefix,
+    is_same_id,
+)
+from explorer.contract.timeline import day_of
+from explorer.engines.cortex.digests import digests_of
+from explorer.engines.cortex.envelope import Envelope
+
+UNDATED = np.iinfo(np.int64).min
+TEXT_CHARS = 600
+"""How much of an item's text is kept."""
+
+Array = npt.NDArray[Any]
+Value = Hashable
+Raw = dict[str, Any]
+"""An envelope as JSON has it."""
+
+
+# What a row holds in each column, of its envelope and the metadata in it. None is no value.
+_OF: dict[str, Callable[[Raw, Raw], Value]] = {
+    "reach": lambda raw, meta: meta.get("namespace", "root"),
+    "kinds": lambda raw, meta: raw["kind"],
+    "sources": lambda raw, meta: meta.get("source", {}).get("kind", SourceKind.AGENT.value),
+    "source_id": lambda raw, meta: meta.get("source", {}).get("id"),
+    "workspace": lambda raw, meta: _hidden(meta.get("workspace"), raw.get("ws")),
+    "folder": lambda raw, meta: _hidden(meta.get("folder"), tuple(raw.get("fd", ()))),
+    "file_path": lambda raw, meta: _hidden(meta.get("file_path"), tuple(raw.get("fp", ()))),
+    "turns": lambda raw, meta: tuple(meta["turns"].values()) if "turns" in meta else None,
+    "tool_call": lambda raw, meta: meta["tool_call"]["name"] if "tool_call" in meta else None,
+    "tags_any": lambda raw, meta: tuple(dict.fromkeys(meta.get("tags", ()))) or None,
+    **{
+        name: lambda raw, meta, name=name: meta.get(name)  # type: ignore[misc]
+        for name in ("language", "repo", "commit", "url", "thread_id", "agent_id")
+    },
+}
+COLUMNS = tuple(_OF)
+
+
+def _hidden(shown: str | None, digests: str | tuple[str, ...] | None) -> Value:
+    """A field of which only digests may have been sent."""
+    return (shown, digests) if shown is not None or digests else None
+
+
+# Whether a value of a column, None among them, is what a condition of a filter wants.
+_ADMITS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
+    "reach": lambda wanted: lambda held: admitted_by(wanted, Namespace.parse(held)),
+    "kinds": lambda wanted: lambda held: held in wanted,
+    "sources": lambda wanted: lambda held: held in wanted,
+    "workspace": lambda wanted: _is_workspace(wanted),
+    "folder": lambda wanted: _is_path(wanted),
+    "file_path": lambda wanted: _is_path(wanted),
+    "turns": lambda wanted: lambda held: held == (wanted.first, wanted.last),
+    "tags_any": lambda wanted: lambda held: held is not None and not set(wanted).isdisjoint(held),
+    **dict.fromkeys(("thread_id", "agent_id", "source_id"), lambda wanted: partial(is_same_id, wanted)),
+    **dict.fromkeys(("language", "repo", "commit", "url", "tool_call"), lambda wanted: lambda held: held == wanted),
+}
+
+
+def _is_workspace(wanted: str) -> Callable[[Any], bool]:
+    digests = digests_of({wanted})
+    return lambda held: held is not None and (held[1] in digests if held[1] is not None else held[0] == wanted)
+
+
+def _is_path(wanted: str) -> Callable[[Any], bool]:
+    digests = digests_of({wanted, wanted.rstrip("/")})
+    return lambda held: held is not None and (not digests.isdisjoint(held[1]) or is_path_prefix(wanted, held[0]))
+
+
+def _shown(facet: Facet, value: Any) -> tuple[str, ...]:
+    """By what an item with this value of a facet's column is counted."""
+    if value is None:
+        return ()
+    if facet is Facet.TAG:
+        return tuple(value)
+    if facet in (Facet.WORKSPACE, Facet.FOLDER, Facet.FILE_PATH):
+        return () if value[0] is None else (value[0],)
+    return (value,)
+
+
+_SORTED = {SortBy.KIND: "kinds", SortBy.NODE: "reach", SortBy.AGENT: "agent_id", SortBy.SOURCE: "sources"}
+
+
+class Values:
+    """The different values of one column, by their codes; 0 is none."""
+
+    __slots__ = ("_codes", "known")
+
+    def __init__(self) -> None:
+        self.known: list[Any] = [None]
+        self._codes: dict[Value, int] = {None: 0}
+
+    def code(self, value: Value) -> int:
+        found = self._codes.get(value)
+        if found is None:
+            found = self._codes[value] = len(self.known)
+            self.known.append(value)
+        return found
+
+
+class Dictionary:
+    """The values of all columns, shared by all rows of a snapshot."""
+
+    def __init__(self) -> None:
+        self.columns = {name: Values() for name in COLUMNS}
+
+
+@dataclass(slots=True)
+class Rows:
+    """The items of one scope, in the order they were read."""
+
+    dictionary: Dictionary
+    path: str
+    ids: list[ItemId] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    """Of each item the event that starts it."""
+    heads: list[str] = field(default_factory=list)
+    """The envelopes as JSON, their texts left empty."""
+    texts: list[str] = field(default_factory=list)
+    """As much of the first event's text as is kept."""
+    stored: array[int] = field(default_factory=lambda: array("q"))
+    """What is larger came later into the scope."""
+    arrived: array[int] = field(default_factory=lambda: array("q"))
+    """With which version of the snapshot it came."""
+    micros: array[int] = field(default_factory=lambda: array("q"))
+    nanos: array[int] = field(default_factory=lambda: array("H"))
+    codes: dict[str, array[int]] = field(default_factory=lambda: {name: array("I") for name in COLUMNS})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def emptied(self) -> Rows:
+        return Rows(self.dictionary, self.path)
+
+    def add(self, event: str, head: str, text: str, *, stored: int) -> None:
+        """Add an item by the event that starts it. Raises ValueError or KeyError for a head that is no envelope's."""
+        raw: Raw = json.loads(head)
+        meta: Raw = raw["meta"]
+        at = meta.get("observed_at")
+        micros, nanos = (UNDATED, 0) if at is None else divmod(Timestamp.parse(at).unix_ns, 1000)
+        values = [of(raw, meta) for of in _OF.values()]
+        self.ids.append(ItemId(raw["id"]))
+        self.events.append(event)
+        self.heads.append(head)
+        self.texts.append(text)
+        self.stored.append(stored)
+        self.arrived.append(0)
+        self.micros.append(int(micros))
+        self.nanos.append(nanos)
+        for name, value in zip(COLUMNS, values, strict=True):
+            self.codes[name].append(self.dictionary.columns[name].code(value))
+
+    def envelope(self, row: int) -> Envelope:
+        """With the part of the text that is kept."""
+        return Envelope.model_validate({**json.loads(self.heads[row]), "text": self.texts[row]})
+
+
+def head_of(envelope: Envelope) -> str:
+    """What is kept of an envelope beside its text."""
+    return envelope.model_copy(update={"text": ""}).model_dump_json()
+
+
+class Table:
+    """The rows of some scopes as they were when it was made."""
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        parts: Sequence[Rows],
+        *,
+        is_whole: bool,
+        is_cut: bool = False,
+        is_merged: bool = False,
+    ) -> None:
+        self.is_whole = is_whole
+        """Whether the scopes were read to their ends."""
+        self.is_cut = is_cut
+        """Whether there is more that is not read at all."""
+        self._is_merged = is_merged
+        """Whether one item may be in several of the scopes: then the first one counts."""
+        self._dictionary = dictionary
+        self._parts = list(parts)
+        sizes = [len(part) for part in parts]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.size = sum(sizes)
+        self._codes = {name: _joined((part.codes[name] for part in parts), np.uint32) for name in COLUMNS}
+        self._micros = _joined((part.micros for part in parts), np.int64)
+        self._nanos = _joined((part.nanos for part in parts), np.uint16)
+        self._stored = _joined((part.stored for part in parts), np.int64)
+        self._arrived = _joined((part.arrived for part in parts), np.int64)
+
+    def row(self, number: int) -> tuple[Rows, int]:
+        """Whose row it is, and which there."""
+        part = int(np.searchsorted(self._starts, number, "right")) - 1
+        return self._parts[part], number - int(self._starts[part])
+
+    @cached_property
+    def ids(self) -> list[ItemId]:
+        return [id for part, size in zip(self._parts, np.diff(self._starts), strict=True) for id in part.ids[:size]]
+
+    @cached_property
+    def _is_first(self) -> Array:
+        """False at the rows of an item that another scope has too."""
+        if not self._is_merged:
+            return np.ones(self.size, np.bool_)
+        first = {id: row for row, id in reversed(list(enumerate(self.ids)))}
+        is_first = np.zeros(self.size, np.bool_)
+        is_first[list(first.values())] = True
+        return is_first
+
+    def admitted(self, filter: MetaFilter, *, everywhere: bool = False) -> Array:
+        """The rows that a filter admits, ascending; `everywhere` leaves its reach aside."""
+        mask = self._is_first.copy()
+        for name in COLUMNS:
+            condition = getattr(filter, name)
+            is_open = everywhere if name == "reach" else condition in (None, [])
+            if not is_open:
+                admits, codes = _ADMITS[name](condition), self._codes[name]
+                used, places = np.unique(codes, return_inverse=True)
+                known = self._dictionary.columns[name].known
+                mask &= np.fromiter((admits(known[code]) for code in used.tolist()), np.bool_, len(used))[places]
+        after, before = filter.observed_after, filter.observed_before
+        if after is not None or before is not None:
+            mask &= self._micros != UNDATED
+        if after is not None:
+            mask &= ~self._is_before(after)
+        if before is not None:
+            mask &= self._is_before(before)
+        return np.flatnonzero(mask)
+
+    def _is_before(self, moment: Timestamp) -> Array:
+        micros, nanos = divmod(moment.unix_ns, 1000)
+        is_before: Array = (self._micros < micros) | ((self._micros == micros) & (self._nanos < nanos))
+        return is_before
+
+    def counts(self, facet: Facet, rows: Array) -> tuple[Counter[str], int]:
+        """How many of the rows have each value, and how many have none."""
+        known = self._dictionary.columns[facet.field].known
+        found = np.bincount(self._codes[facet.field][rows], minlength=1)
+        counts: Counter[str] = Counter()
+        missing = 0
+        for code in np.flatnonzero(found).tolist():
+            values = _shown(facet, known[code])
+            missing += 0 if values else int(found[code])
+            for value in values:
+                counts[value] += int(found[code])
+        return counts, missing
+
+    def added(self, rows: Array, since: int) -> int:
+        """How many of the rows came with a later version of the snapshot."""
+        return int(np.count_nonzero(self._arrived[rows] > since))
+
+    def days(self, rows: Array, zone: tzinfo) -> tuple[Counter[date], int]:
+        """How many of the rows are of each day of a zone, and how many of none."""
+        micros = self._micros[rows]
+        dated = micros[micros != UNDATED]
+        seconds, counts = np.unique(dated // 1_000_000, return_counts=True)
+        days: Counter[date] = Counter()
+        for second, count in zip(seconds.tolist(), counts.tolist(), strict=True):
+            days[day_of(_EPOCH + timedelta(seconds=second), zone)] += count
+        return days, len(micros) - len(dated)
+
+    def ordered(self, rows: Array, order: ListOrder) -> Array:
+        """The rows in the order of a listing: newest first within what is alike, what has no value last."""
+        newest_first = rows[np.lexsort((self._stored[rows], self._nanos[rows], self._micros[rows]))[::-1]]
+        if order.by is SortBy.OBSERVED:
+            if order.descending:
+                return newest_first
+            is_dated = self._micros[newest_first] != UNDATED
+            return np.concatenate([newest_first[is_dated][::-1], newest_first[~is_dated][::-1]])
+        name = _SORTED[order.by]
+        used, places = np.unique(self._codes[name][newest_first], return_inverse=True)
+        known = self._dictionary.columns[name].known
+        values = [known[code] for code in used.tolist()]
+        if order.by is SortBy.NODE:
+            values = list(map(Namespace.parse, values))  # not by text: `a/b` is before `a-1`
+        in_order = sorted((at for at, value in enumerate(values) if value is not None), key=values.__getitem__)
+        ranks = np.full(len(values), len(values), np.int64)
+        ranks[in_order[::-1] if order.descending else in_order] = np.arange(len(in_order))
+        ordered: Array = newest_first[np.argsort(ranks[places], kind="stable")]
+        return ordered
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _joined(parts: Iterable[array[int]], kind: Any) -> Array:
+    # Copied: an array that is looked into cannot grow.
+    return np.concatenate([np.zeros(0, kind), *(np.frombuffer(part, kind) for part in parts)])

@@ -1,0 +1,341 @@
+"""What is in the scopes, read once and kept: the window's many questions about a memory are answered from here.
+
+One listing of the scopes and one walk of each of them, however many questions wait for it. What this engine writes or
+removes is told to it by scope; what others do is found out by `refresh`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from explorer.contract import ItemId, ItemKind, Namespace, Reach
+from explorer.contract.namespace import EVERYTHING
+from explorer.engines.cortex.rows import TEXT_CHARS, Dictionary, Rows, Table, head_of
+from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
+from explorer.engines.cortex.wires import RawEvent, Scopes
+
+RECENT = 300
+"""Events of a scope that are known again beside those that start an item: as many as may go without a full walk."""
+_ALONE_S = 10.0
+"""A walk left alone for that long begins anew: what came meanwhile is not at its end."""
+_TABLES = 8
+
+
+class Shared:
+    """What several questions want done: one does it while the others wait, and share its failure.
+
+    A question that is cancelled leaves the work to the next one that waits, as far as it has come.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._attempt: list[Exception] = []
+
+    @contextlib.asynccontextmanager
+    async def turn(self, until: float | None) -> AsyncIterator[bool]:
+        """Whether it is one's turn; False where it did not come by `until`, in the loop's time."""
+        attempt = self._attempt
+        try:
+            async with asyncio.timeout_at(until):
+                await self._lock.acquire()
+        except TimeoutError:
+            is_mine = False
+        else:
+            is_mine = True
+        if not is_mine:
+            yield False
+            return
+        try:
+            if attempt:
+                raise attempt[0]
+            yield True
+        except Exception as error:
+            if not attempt:
+                attempt.append(error)
+                self._attempt = []
+            raise
+        finally:
+            self._lock.release()
+
+
+@dataclass(slots=True)
+class Start:
+    """An event that starts an item, as it is kept."""
+
+    event: str
+    id: ItemId
+    head: str
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class Kept:
+    """One scope as far as it is read."""
+
+    site: Site
+    rows: Rows
+    before: dict[ItemId, int] | None
+    """What the reading before this one held, by the version each came with; None where there was none."""
+    held: set[ItemId] = field(default_factory=set)
+    foreign: list[str] = field(default_factory=list)
+    """Events of other programs."""
+    recent: list[str] = field(default_factory=list)
+    """The newest events, at most `RECENT`."""
+    known: set[str] = field(default_factory=set)
+    """Events at which a walk for what is new comes to its end; without any, all is read."""
+    is_whole: bool = False
+    is_stale: bool = False
+    """Whether there may be newer events than the walk met."""
+    is_cut: bool = False
+    is_saved: bool = False
+    """Whether the cache has just this."""
+    shared: Shared = field(default_factory=Shared)
+    # The walk that goes on:
+    seen: dict[str, None] = field(default_factory=dict)
+    fresh: list[Start] = field(default_factory=list)
+    cursor: str | None = None
+    pages: int = 0
+    touched: float = 0.0
+
+    @property
+    def is_current(self) -> bool:
+        return self.is_whole and not self.is_stale
+
+    def begin(self) -> None:
+        """Walk from the newest event on."""
+        self.cursor, self.pages, self.is_whole, self.is_stale = None, 0, False, False
+        self.seen, self.fresh = {}, []
+        if not self.known:
+            self.clear()
+
+    def clear(self) -> None:
+        self.rows, self.held, self.foreign, self.recent = self.rows.emptied(), set(), [], []
+
+    def add(self, start: Start, stored: int) -> None:
+        if start.id not in self.held:
+            self.held.add(start.id)
+            self.rows.add(start.event, start.head, start.text, stored=stored)
+
+    def end(self, *, is_known: bool) -> None:
+        """What the walk met, and what is known where it came upon that, is all there is."""
+        if self.known:
+            if not is_known:
+                self.clear()
+            first = max(self.rows.stored, default=0) + 1
+            for place, start in enumerate(reversed(self.fresh)):
+                self.add(start, first + place)
+        self.recent = [*self.seen, *self.recent][:RECENT]
+        self.known = {*self.rows.events, *self.recent}
+        self.seen, self.fresh, self.cursor = {}, [], None
+        self.is_whole, self.is_saved = True, False
+
+
+class Snapshot:
+    """The items of the scopes that were asked for; all calls on one loop."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._dictionary = Dictionary()
+        self._kept: dict[str, Kept] = {}
+        self._listings: dict[Namespace, Scopes] = {}
+        self._listing = Shared()
+        self._first: frozenset[str] | None = None
+        """The scopes of the first listing: what is in others is new."""
+        self._written: set[str] = set()
+        """Scopes that this engine wrote to: they are there, listed or not."""
+        self._gate = asyncio.Semaphore(AT_MOST)
+        self._tables: dict[tuple[str, ...], tuple[int, Table]] = {}
+        self.version = 0
+        """Rises whenever other items are held than before."""
+        self.generation = 0
+        """Rises with every page."""
+
+    def refresh(self) -> None:
+        """Read everything anew, from the next question on."""
+        for path in list(self._kept):
+            self.forget_scope(path)
+        self._listings.clear()
+
+    def forget_scope(self, path: str) -> None:
+        """Something was removed from a scope: nothing of it is shown before it is read anew."""
+        kept = self._kept.get(path)
+        if kept is not None:
+            self._kept[path] = Kept(kept.site, kept.rows.emptied(), kept.before)
+            self.generation += 1
+
+    def note_written(self, path: str) -> None:
+        """Something was written to a scope: what is new in it is read, and what is known stays."""
+        self._written.add(path)
+        kept = self._kept.get(path)
+        if kept is not None:
+            kept.is_stale = True
+            self.generation += 1
+
+    async def table(
+        self,
+        reach: Reach | None,
+        kinds: Sequence[ItemKind] = (),
+        *,
+        everywhere: bool = False,
+        until: float | None = None,
+    ) -> Table:
+        """The items of the scopes that a read of `reach` and `kinds` touches; `everywhere`: of all of them.
+
+        Where they are not read by `until`, in the loop's time, it is what is there by then; a request that is under way
+        is waited for. Raises what a request raises.
+        """
+        found = await self._sites(reach, kinds, everywhere, until)
+        if found is None:
+            return Table(self._dictionary, [], is_whole=False)
+        sites, is_cut = found
+        waiting = [site for site in sites if not self._of(site).is_current]
+        if waiting:
+            await in_order([partial(self._read, site, until) for site in waiting])
+        return self._table(sites, is_cut)
+
+    def holds(self, path: str, id: ItemId) -> bool:
+        """Whether an item is in a scope, as far as it is read."""
+        kept = self._kept.get(path)
+        return kept is not None and id in kept.held
+
+    def paths_of(self, ids: Iterable[ItemId]) -> set[str]:
+        """The scopes that hold some of these items, as far as they are read."""
+        wanted = set(ids)
+        return {path for path, kept in self._kept.items() if not wanted.isdisjoint(kept.held)}
+
+    def _table(self, sites: Sequence[Site], is_cut: bool) -> Table:
+        key = tuple(site.path for site in sites)
+        generation, table = self._tables.get(key, (None, None))
+        if table is None or generation != self.generation:
+            kept = [self._of(site) for site in sites]
+            table = Table(
+                self._dictionary,
+                [each.rows for each in kept],
+                is_whole=all(each.is_current for each in kept),
+                is_cut=is_cut or any(each.is_cut for each in kept),
+                is_merged=any(site.is_retired for site in sites),
+            )
+            self._tables.pop(key, None)
+            self._tables[key] = self.generation, table
+            while len(self._tables) > _TABLES:
+                del self._tables[next(iter(self._tables))]
+        return table
+
+    # --- which scopes
+
+    async def _sites(
+        self, reach: Reach | None, kinds: Sequence[ItemKind], everywhere: bool, until: float | None
+    ) -> tuple[list[Site], bool] | None:
+        """In reading order, and whether there may be more; None where that is not known by `until`."""
+        wanted = EVERYTHING if everywhere or reach is None else reach
+        listing = self._listings.get(Namespace.ROOT)
+        if wanted.descendants and (listing is None or listing.is_cut):
+            listing = await self._listed(wanted.at, until)
+            if listing is None:
+                return None
+        named = await self._walk.sites(wanted.model_copy(update={"descendants": False}), kinds)
+        if listing is None:
+            return named, False
+        sites = {site for path in (*listing.paths, *self._written) if (site := self._walk.site(path)) is not None}
+        if not listing.paths or listing.is_cut:  # then what the server does not name may be there all the same
+            sites.update(named)
+        touched = [
+            site
+            for site in sites
+            if (everywhere or wanted.admits(site.scope.namespace)) and (not kinds or site.scope.kind in kinds)
+        ]
+        return sorted(touched, key=lambda site: site.order), listing.is_cut and wanted.descendants
+
+    async def _listed(self, at: Namespace, until: float | None) -> Scopes | None:
+        """What the server names at or below a node: out of all that it names, unless it cuts that."""
+        async with self._listing.turn(until) as is_mine:
+            if not is_mine:
+                return None
+            for node in (Namespace.ROOT, at):
+                if node not in self._listings:
+                    self._listings[node] = await self._walk.named(node)
+                    if self._first is None:
+                        self._first = frozenset(self._listings[node].paths)
+                if not self._listings[node].is_cut:
+                    return self._listings[node]
+            return self._listings[at]
+
+    # --- reading them
+
+    def _of(self, site: Site) -> Kept:
+        kept = self._kept.get(site.path)
+        if kept is None:
+            is_new = self._first is not None and site.path not in self._first
+            kept = Kept(site, Rows(self._dictionary, site.path), {} if is_new else None)
+            self._kept[site.path] = kept
+        return kept
+
+    async def _read(self, site: Site, until: float | None) -> None:
+        """Read a scope to its end, or until `until`."""
+        time = asyncio.get_running_loop().time
+        while not (kept := self._of(site)).is_current:
+            async with kept.shared.turn(until) as is_mine:
+                if not is_mine:
+                    return
+                while self._kept.get(site.path) is kept and not kept.is_current:
+                    if until is not None and time() >= until:
+                        return
+                    await self._step(kept)
+
+    async def _step(self, kept: Kept) -> None:
+        """Ask for one more page."""
+        time = asyncio.get_running_loop().time
+        if kept.is_whole or not kept.pages or time() - kept.touched > _ALONE_S:
+            kept.begin()
+        try:
+            async with self._gate:
+                page = await self._walk.page(kept.site, (), kept.cursor)
+        except Exception:
+            kept.pages = 0  # from the newest on, when it is tried again
+            raise
+        if self._kept.get(kept.site.path) is not kept:
+            return
+        kept.touched = time()
+        kept.pages += 1
+        kept.cursor = page.next_cursor
+        is_known = self._take(kept, page.events)
+        if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
+            kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
+            kept.end(is_known=is_known)
+            self._number(kept)
+        self.generation += 1
+
+    def _take(self, kept: Kept, events: Iterable[RawEvent]) -> bool:
+        """Add what a page holds; whether an event of it is known."""
+        is_known = False
+        for raw in events:
+            if raw.id in kept.known:
+                is_known = True
+            elif raw.id not in kept.seen:
+                kept.seen[raw.id] = None
+                found = self._walk.read(kept.site, raw)
+                if found is None:
+                    if raw.id in self._walk.foreign:
+                        kept.foreign.append(raw.id)
+                elif found.starts:
+                    text = found.envelope.text[:TEXT_CHARS]
+                    start = Start(raw.id, found.id, head_of(found.envelope), text)
+                    if kept.known:
+                        kept.fresh.append(start)
+                    else:
+                        kept.add(start, -len(kept.rows))
+        return is_known
+
+    def _number(self, kept: Kept) -> None:
+        """Note with which version of the snapshot each item came; the first reading of a scope brings nothing new."""
+        rows, before = kept.rows, kept.before
+        if before is not None:
+            if before.keys() != kept.held:
+                self.version += 1
+            for at, id in enumerate(rows.ids):
+                rows.arrived[at] = before.get(id, self.version)
+        kept.before = dict(zip(rows.ids, rows.arrived, strict=True))
