@@ -13,6 +13,7 @@ MAX_LABEL = 256
 MAX_KEY = 64
 MAX_CLAIM = 128
 MAX_SEGMENTS = 31
+MAX_BULK = 1000
 WAITS = frozenset(("captured", "indexed", "consolidated", "settled", "accepted"))
 VIEWS = frozenset(("raw", "granular", "structured", "holistic", "descend"))
 LAYERS = ("events", "facts", "beliefs", "episodes", "understanding")
@@ -28,14 +29,34 @@ EXPERIENCE = frozenset(
         "observed_actor",
         "subject",
         "source",
+        "language",
+        "scripts",
     )
 )
 CONTENT = frozenset(("kind", "role", "text"))
+OTHER_CONTENT = {
+    "json": {"kind", "data"},
+    "triple": {"kind", "triple"},
+    "blob_ref": {"kind", "blob_id", "transcript"},
+}
+"""Keys of the content that is no message, by its kind."""
 CONTEXT = frozenset(("labels", "observed_at", "timezone", "refers_to"))
 DIRECTIVES = frozenset(("extract",))
 BULK = frozenset(("items", "ordering"))
 RECALL = frozenset(
-    ("scope", "query", "view", "include", "budgets", "filters", "temporal", "diagnostics", "language", "scripts")
+    (
+        "scope",
+        "query",
+        "view",
+        "include",
+        "budgets",
+        "filters",
+        "temporal",
+        "diagnostics",
+        "language",
+        "scripts",
+        "query_variants",
+    )
 )
 BUDGETS = frozenset(("max_tokens", "max_events", "per_layer_limits"))
 METADATA = frozenset(("labels", "intent", "modality", "caller", "observed_actor"))
@@ -114,13 +135,16 @@ def experience(body: Any) -> dict[str, Any]:
     closed(body, EXPERIENCE, "experience")
     for name in ("scope", "modality"):
         demand(isinstance(body.get(name), str) and body[name], 422, "INVALID_BODY", f"{name} is missing")
-    content = closed(body.get("content"), CONTENT, "content")
+    content = body.get("content")
+    kind = str(content.get("kind")) if isinstance(content, dict) else ""
+    content = closed(content, OTHER_CONTENT.get(kind, CONTENT), "content")
     context = closed(body.get("context", {}), CONTEXT, "context")
     closed(body.get("directives", {}), DIRECTIVES, "directives")
-    demand(content.get("kind") == "message", 422, "INVALID_ENVELOPE", "content.kind")
-    demand(content.get("role") in ("user", "assistant", "system", "tool"), 422, "INVALID_ENVELOPE", "content.role")
-    text = content.get("text")
-    demand(isinstance(text, str) and text, 422, "INVALID_ENVELOPE", "content.text is empty")
+    if kind not in OTHER_CONTENT:
+        demand(kind == "message", 422, "INVALID_ENVELOPE", "content.kind")
+        demand(content.get("role") in ("user", "assistant", "system", "tool"), 422, "INVALID_ENVELOPE", "content.role")
+        text = content.get("text")
+        demand(isinstance(text, str) and text, 422, "INVALID_ENVELOPE", "content.text is empty")
     labels = context.get("labels", [])
     demand(isinstance(labels, list) and all(isinstance(each, str) for each in labels), 422, "INVALID_BODY", "labels")
     demand(len(labels) <= MAX_LABELS, 422, "INVALID_ENVELOPE", "over 64 labels")

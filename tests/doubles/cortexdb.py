@@ -55,8 +55,8 @@ HOSTED = {
     ("DELETE", ""): "erase_all",
     ("POST", "v1/erasures"): "erasures",
 }
-ROUTES = sorted({*DIRECT.values(), *HOSTED.values(), "erasure"})
-"""Names for `count` and `failures`; `erasure` is the status of one."""
+ROUTES = sorted({*DIRECT.values(), *HOSTED.values(), "erasure", "event"})
+"""Names for `count` and `failures`; `erasure` is the status of one, `event` is one of `events`."""
 LIMITS = {"events": "rate_limit_events", "experience": "rate_limit_experience", "bulk": "rate_limit_experience"}
 LIMITS["forget"] = "rate_limit_forget"
 
@@ -225,6 +225,8 @@ class CortexDouble(Knobs):
         rest = path.removeprefix(start).removeprefix("/")
         if method == "GET" and rest.removeprefix("v1/").startswith("erasures/"):
             return "erasure"
+        if method == "GET" and not hosted and rest.startswith("events/"):
+            return "event"
         return routes.get((method, rest), "")
 
     def _who(self) -> Reply:
@@ -345,8 +347,10 @@ class Wire:
         if double._number("write") == double.fail_nth_experience:
             raise Refused(400, "INVALID_BODY")
         key = (self.tenant, body["idempotency_key"]) if body.get("idempotency_key") else None
-        text = body["content"]["text"]
+        text = body["content"].get("text", "")
         rest = {name: value for name, value in body.items() if name != "idempotency_key"}
+        # When it was observed is no part of what is compared: clients fill it in anew for each attempt.
+        rest["context"] = {name: value for name, value in body.get("context", {}).items() if name != "observed_at"}
         fingerprint = json.dumps(rest, sort_keys=True) if double.compares_body else text
         try:
             known = double.log.replay(key, fingerprint)
@@ -518,6 +522,13 @@ class Direct(Wire):
         self.check_wait()
         return super().experience()
 
+    def event(self) -> tuple[int, Any]:
+        wanted = unquote(self.asked.request.path.rsplit("/", 1)[1])
+        found = next((each for each in self.double.log if each.id == wanted), None)
+        if found is None:
+            raise Refused(404, "NOT_FOUND")
+        return 200, found.shown()
+
     def check_wait(self) -> None:
         demand(dict(self.asked.request.params).get("wait", "accepted") in checks.WAITS, 422, "INVALID_WAIT")
 
@@ -525,7 +536,7 @@ class Direct(Wire):
         self.check_wait()
         body = closed(self.body(), checks.BULK, "bulk")
         items = body.get("items")
-        demand(isinstance(items, list) and items, 422, "INVALID_BODY", "items")
+        demand(isinstance(items, list) and 0 < len(items) <= checks.MAX_BULK, 422, "INVALID_BODY", "items")
         demand(body.get("ordering", "independent") in ("independent", "strict_temporal"), 422, "INVALID_BODY")
         results = []
         for index, item in enumerate(items):
@@ -625,7 +636,7 @@ class Hosted(Wire):
         if not route or missing.get(route):
             return Reply(dumped({"message": "Not Found"}), 404)
         if route in ("erasures", "erasure"):
-            return self.scoped_erase() if route == "erasures" else Reply(dumped({"error_code": "NOT_FOUND"}), 404)
+            return self.scoped_erase() if route == "erasures" else self.erasure()
         if failure := double._next_failure(route):
             raise failure
         if route in ("experience", "recall", "answer", "forget"):
@@ -684,6 +695,12 @@ class Hosted(Wire):
             self.erase(path)
         return 200, {"erased": True, "scopes": len(paths)}
 
+    def erasure(self) -> Reply:
+        erasure = unquote(self.asked.request.path.rsplit("/", 1)[1])
+        if erasure not in self.double._jobs:
+            return Reply(dumped({"error_code": "NOT_FOUND"}), 404)
+        return Reply(dumped({"erasure_id": erasure, "status": self.double._jobs[erasure].status}))
+
     def scoped_erase(self) -> Reply:
         """In the words of the memory API, which are not wrapped."""
         double = self.double
@@ -710,6 +727,7 @@ class Hosted(Wire):
             return Reply(dumped(incomplete), 502)
         path = self.stored(scope)
         ids = [self.erase(path)] if double.log.holds(path) else []
+        double._jobs |= {erasure: Job(path, 0, "completed") for erasure in ids}
         return Reply(dumped({"erased": True, "scope": scope, "scopes": len(ids), "erasure_ids": ids}))
 
 

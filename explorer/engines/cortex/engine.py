@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from explorer.contract import (
     Changes,
+    ConsolidateReceipt,
+    ConsolidateRequest,
+    Consolidation,
     Detail,
     EngineDescriptor,
     EngineHealth,
@@ -46,12 +49,14 @@ from explorer.contract import (
 )
 from explorer.contract.query import DEFAULT_SCAN
 from explorer.engines.cortex.browsing import Browsing
+from explorer.engines.cortex.consolidating import consolidate
 from explorer.engines.cortex.failures import without_words
 from explorer.engines.cortex.ranking import Ranking
 from explorer.engines.cortex.reading import Reading
 from explorer.engines.cortex.removing import Removing
 from explorer.engines.cortex.snapshot import Snapshot
 from explorer.engines.cortex.walking import Walk
+from explorer.engines.cortex.writing import Writing
 
 if TYPE_CHECKING:
     from explorer.engines.cortex.cache import ListingCache
@@ -81,6 +86,7 @@ class CortexEngine(MemoryEngine):
         self._snapshot = Snapshot(self._walk)
         self._browsing = Browsing(self._snapshot)
         self._removing = Removing(self._walk, self._snapshot.forget_scope)
+        self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
 
     def descriptor(self) -> EngineDescriptor:
         return self._descriptor.model_copy(deep=True)
@@ -119,7 +125,7 @@ class CortexEngine(MemoryEngine):
         return receipt
 
     async def store_many_with(self, items: Listed[StoreItem], options: StoreOptions) -> Listed[StoreReceipt]:
-        raise NotImplementedError
+        return await self._writing.store_many(items, options)
 
     async def list(self, req: ListRequest) -> ListPage:
         return await self._reading.listing(req)
@@ -189,3 +195,8 @@ class CortexEngine(MemoryEngine):
         if req.is_whole_tree:
             self.refresh()  # on the hosted wire no scope is named
         return report
+
+    async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
+        if self._descriptor.consolidation is Consolidation.NONE:
+            return await super().consolidate(req)
+        return await consolidate(self._walk, req)

@@ -189,12 +189,12 @@ class Walk:
 
     async def look_up(self, wanted: Mapping[Site, Iterable[ItemId]]) -> Lookup:
         """Every event of the items named, by scope and item; at most 4 requests at a time."""
-        batches = [
+        requests = [
             (site, batch) for site, ids in wanted.items() for batch in batches(list(dict.fromkeys(ids)), MAX_LABELS)
         ]
-        found = await in_order([partial(self._look_up, site, batch) for site, batch in batches])
+        found = await in_order([partial(self._look_up, site, batch) for site, batch in requests])
         by_site: Lookup = {site: {} for site in wanted}
-        for (site, _), events in zip(batches, found, strict=True):
+        for (site, _), events in zip(requests, found, strict=True):
             for event in events:
                 by_site[site].setdefault(event.id, []).append(event)
         return by_site
