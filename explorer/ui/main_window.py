@@ -71,6 +71,7 @@ from explorer.ui.labels import plain_label
 from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
+from explorer.ui.paths_stay import PathsStay
 from explorer.ui.pauses import pause_words
 from explorer.ui.removal_actions import RemovalActions
 from explorer.ui.seals import sealed, unsealed
@@ -154,6 +155,7 @@ class MainWindow(QMainWindow):
         self.job_list.pause = lambda: pause_words([self._engine], self._zone)
         self.recent = Recent()
         self.views = SavedViews(settings, self)
+        self.paths_stay = PathsStay(settings)
 
         self.connection_box = ConnectionBox()
         self.search_box = SearchBox()
@@ -171,6 +173,7 @@ class MainWindow(QMainWindow):
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.asking = AskPanel(self._zone)
         self.console = ConsolePanel(self.journal.journal, self._zone)
+        self.console.may_store = self.paths_stay.may_store
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
