@@ -93,6 +93,7 @@ class RemoveDialog(PlanDialog):
         self._right.insertLayout(1, said)
         self._right.addWidget(self.one_item, 1)
         self.confirm = ConfirmPart()
+        self.confirm.way_back.keeps_paths = memory.engine.descriptor().keeps_paths
         self.never_by_enter = self.confirm.remove_button
         self._lower = QStackedWidget()
         self._lower.addWidget(self.confirm)
