@@ -367,6 +367,11 @@ class EngineDescriptor(Model):
     can_erase_nodes: Flag = Field(default=True, exclude=True)
     """Whether `erase` takes a part of the memory; False: only the whole, and a part is forgotten."""
 
+    @property
+    def may_cost(self) -> bool:
+        """Whether an answer may be paid for: where an account is needed, a model there may write it."""
+        return self.hosted or self.needs_key
+
 
 class EngineHealth(Model):
     state: Literal["ok", "degraded", "down"]
