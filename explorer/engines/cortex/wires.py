@@ -109,6 +109,11 @@ class Wire(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.transport!r})"
 
+    @property
+    def label(self) -> str:
+        """The engine's name, with which its errors begin."""
+        return self._descriptor.label
+
     def polls(self) -> Iterator[float]:
         """The gaps in seconds between polls for what was written, without end."""
         return self.timing.polls(doubling=self.hosted)

@@ -166,8 +166,9 @@ class Writing:
                         without += 1
                     await self._wire.transport.sleep(gap)
         raise Unavailable(
-            f"what was written to `{last.scope.path}` was not listed within {limit_s:g} s: {without} listings came "
-            f"without it and {failed} failed{fault}; store the same again later, which writes nothing twice"
+            f"{self._wire.label}: what was written to `{last.scope.path}` was not listed within {limit_s:g} s: "
+            f"{without} listings came without it and {failed} failed{fault}; store the same again later, which writes "
+            "nothing twice"
         )
 
     async def _until_ranked(self, last: _Written) -> None:
