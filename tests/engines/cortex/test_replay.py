@@ -51,7 +51,7 @@ def talk(turns: int, meta: MemoryMeta | None = None) -> Conversation:
 
 def book(meta: MemoryMeta | None = None) -> Document:
     """A document of several pieces."""
-    chapters = (f"# Chapter {n}\n" + f"a line of chapter {n}\n" * 9_000 for n in range(5))
+    chapters = (f"# Chapter {n}\n" + f"a line of chapter {n}\n" * 12_000 for n in range(3))
     return Document(title="Book", body=DocumentBody(text="".join(chapters)), meta=meta or MemoryMeta())
 
 
