@@ -146,8 +146,10 @@ class CortexEngine(MemoryEngine):
         self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
         return found
 
-    def _likely(self, req: GetRequest) -> Listed[str]:
-        return sorted(self._snapshot.paths_of(req.ids))
+    def _likely(self, req: GetRequest) -> dict[str, Listed[ItemId]]:
+        """By path, the items that are in a scope as far as it was read."""
+        paths = sorted(self._snapshot.paths_of(req.ids))
+        return {path: [id for id in req.ids if self._snapshot.holds(path, id)] for path in paths}
 
     def refresh(self) -> None:
         """All is read from the server anew: what other programs stored or removed is found by nothing else."""

@@ -6,7 +6,7 @@ Source: cortex, sections 1, 2.3 and 3.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -170,6 +170,17 @@ def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
     if isinstance(item, Document):
         return [_event(made) for made in _pieces(base)]
     return [_event(base)]
+
+
+def lay_out_whole(item: StoreItem, id: ItemId) -> Event:
+    """A document or learning as one event, however long. Raises InvalidRequest where the server takes none so long."""
+    return _event(_envelope(item, id))
+
+
+def lay_out_pieces(item: StoreItem, id: ItemId, pieces: Mapping[int, Piece], count: int) -> list[Event]:
+    """Some pieces, by their number, of a document that is cut into `count`, otherwise than `lay_out` cuts it."""
+    base = _envelope(item, id)
+    return [_event(_piece(base, index, count, piece)) for index, piece in pieces.items()]
 
 
 def _envelope(item: StoreItem, id: ItemId) -> Envelope:
