@@ -101,7 +101,7 @@ class Reading:
             while True:
                 pages += 1
                 if pages > most:
-                    raise EngineFailure(f"the listing has no end: {most} pages were read for one request")
+                    raise EngineFailure(f"{walk.wire.label}: the listing has no end: {most} pages were read for it")
                 page = await walk.page(site, labels, at.engine)
                 events = page.events
                 position, last = _resumed(at, [raw.id for raw in events]), at.last

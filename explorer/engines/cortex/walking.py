@@ -136,7 +136,8 @@ class Walk:
         listings = await self._named(at)
         for prefix, listing in listings.items():
             if listing.is_cut:
-                what = f"the server cut its list of the scopes below `{prefix}` at {len(listing.paths)}"
+                count = len(listing.paths)
+                what = f"{self.wire.label}: the server cut its list of the scopes below `{prefix}` at {count}"
                 if complete:
                     raise EngineFailure(f"{what}, and this needs all of them; nothing was changed")
                 log.warning("%s; what is in the others is not read", what)
@@ -194,7 +195,7 @@ class Walk:
             cursor = page.next_cursor
             if cursor is None:
                 return
-        raise EndlessListing(f"the scope `{site.path}` has more than {MAX_PAGES} pages of events")
+        raise EndlessListing(f"{self.wire.label}: the scope `{site.path}` has more than {MAX_PAGES} pages of events")
 
     async def look_up(self, wanted: Mapping[Site, Iterable[ItemId]]) -> Lookup:
         """Every event of the items named, by scope and item; at most 4 requests at a time."""

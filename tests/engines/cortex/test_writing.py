@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -371,6 +372,62 @@ async def test_a_write_whose_answer_was_lost(hosted: bool) -> None:
             assert store.told
         assert (await store.put(item))[0].replayed
         assert store.texts(item) == ["applied"]
+
+
+async def test_a_batch_whose_every_answer_is_lost_comes_further_each_time() -> None:
+    async with opened(hosted=False, knobs={"apply_then_fail": 10**6}) as store:
+        items = [fact("a"), talk("b", "c"), fact("d"), called()]
+        for _ in items:
+            with pytest.raises(Unavailable):
+                await store.put(*items)
+        assert all(receipt.replayed for receipt in await store.put(*items))
+        assert store.texts(fact("a")) == ["a", "d", "it was called"]
+        assert store.back(talk("b", "c")) == talk("b", "c")
+
+
+async def test_the_hosted_wire_finds_what_it_wrote_where_each_answer_is_lost() -> None:
+    async with opened(hosted=True, knobs={"apply_then_fail": 10**6, "listed_after": 1}) as store:
+        items = [fact("a"), talk("b", "c"), fact("d"), called()]
+        receipts = await store.put(*items)
+        assert [receipt.id for receipt in receipts] == [item.fingerprint() for item in items]
+        assert store.texts(fact("a")) == ["a", "d", "it was called"]
+        assert all(receipt.replayed for receipt in await store.put(*items))
+
+
+@both_wires
+async def test_two_programs_that_store_the_same_at_once(hosted: bool) -> None:
+    async with opened(hosted=hosted, knobs={"latency_ms": 5}) as store:
+        other = Store(store.double, hosted=hosted)
+        items = [fact("a"), talk("b", "c"), fact("d"), called()]
+        ours, theirs = await asyncio.gather(store.put(*items), other.put(*items))
+        await other.wire.aclose()
+        assert [receipt.id for receipt in ours] == [receipt.id for receipt in theirs]
+        assert store.texts(fact("a")) == ["a", "d", "it was called"]
+        assert sorted(store.texts(talk("b"))) == ["b", "c"]
+
+
+@both_wires
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_batch_that_fails_again_and_again_is_stored_once(seed: int, hosted: bool) -> None:
+    chance = random.Random(seed)
+    async with opened(hosted=hosted) as store:
+        makers = [fact, talk, called, lambda text: talk(*text.split(), "again", "and again")]
+        items: list[StoreItem] = [chance.choice(makers)(f"words {at}") for at in range(12)]
+        events = [event for item in items for event in lay_out(item, item.fingerprint())]
+        failed = 0
+        while True:
+            done = sum(len(store.double.held(path)) for path in {store.path(item) for item in items})
+            store.double.fail_nth_experience = done + failed + chance.randint(1, 5)
+            try:
+                await store.put(*items)
+            except InvalidRequest:
+                failed += 1
+            else:
+                break
+        assert all(receipt.replayed for receipt in await store.put(*items))
+        held = [held for path in {store.path(item) for item in items} for held in store.double.held(path)]
+        assert sorted((each.text, tuple(each.labels)) for each in held) == sorted((e.text, e.labels) for e in events)
+        assert failed > 1
 
 
 async def test_the_same_words_twice_in_a_conversation_that_was_interrupted() -> None:
