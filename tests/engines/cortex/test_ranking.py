@@ -166,6 +166,16 @@ async def test_a_long_document_is_found_by_the_piece_with_its_place_and_title() 
         assert len(hit.text) > 200_000  # the server's own budget would have cut it
 
 
+async def test_items_whose_texts_a_small_budget_would_cut_are_found_all_the_same() -> None:
+    async with served(default_tokens=10) as (double, engine):
+        tags = [f"tag number {number}" for number in range(1200)]  # more than labels hold: all of it is in the text
+        items = [fact(f"tea number {number}", tags=tags) for number in range(3)]
+        lay(double, engine, *items)
+        assert all(held.text.startswith('{"v":2') for held in double.log)
+        page = await found(engine, "tea", reach=AT_ROOT, kinds=LEARNINGS)
+        assert [hit.meta.tags for hit in page.hits] == [tags] * 3
+
+
 async def test_a_conversation_that_went_meanwhile_is_left_out() -> None:
     async with served() as (double, engine):
         lay(double, engine, talk("tea?", "green"))

@@ -427,6 +427,73 @@ async def test_an_erasure_under_way_is_waited_for() -> None:
         assert double.count("erasure") == 2
 
 
+@pytest.mark.parametrize("status", ["pending", "queued", "accepted"])
+async def test_an_erasure_that_waits_its_turn_is_waited_for(status: str) -> None:
+    async with served(erasure_running_for=1, erasure_running_as=status) as (double, engine):
+        lay(double, engine, fact("a"))
+        assert (await engine.erase(EraseRequest(reach=AT_ROOT))).erased_scopes == 1
+        assert len(double.log) == 0
+
+
+async def test_an_erasure_without_a_status_is_done_and_a_poll_without_one_is_a_failure() -> None:
+    async with served(erasure_post_omits_status=True) as (double, engine):
+        lay(double, engine, fact("a"))
+        assert (await engine.erase(EraseRequest(reach=AT_ROOT))).erased_scopes == 1
+        assert double.count("erasure") == 0
+    for knobs in ({"erasure_poll_omits_status": True}, {"erasure_poll_status": 7}, {"erasure_poll_status": "lost"}):
+        async with served(erasure_running_for=2, **knobs) as (double, engine):
+            lay(double, engine, fact("a"), note("b"))
+            with pytest.raises(EngineFailure):
+                await engine.erase(EraseRequest(reach=AT_ROOT))
+            assert double.count("erasures") == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"erased": False, "scopes": 1, "erasure_ids": ["e"]},
+        {"erased": 1, "scopes": 1, "erasure_ids": ["e"]},
+        {"erased": True, "scopes": -1},
+        {"erased": True, "scopes": True},
+        {"erased": True, "scopes": 1},
+        {"erased": True, "scopes": 1, "erasure_ids": [7]},
+        {"erased": True},
+        [],
+    ],
+)
+async def test_a_scoped_erasure_that_does_not_say_what_it_did_is_a_failure(answer: object) -> None:
+    async with served("hosted-legacy", scoped_erase_answer=(200, answer)) as (double, engine):
+        lay(double, engine, fact("a"), note("b"))
+        with pytest.raises(EngineFailure):
+            await engine.erase(EraseRequest(reach=AT_ROOT))
+        assert double.count("erasures") == 1
+
+
+async def test_a_scoped_erasure_that_took_nothing_needs_no_receipt() -> None:
+    answer = {"erased": True, "scopes": 0, "erasure_ids": None}
+    async with served("hosted-legacy", scoped_erase_answer=(200, answer)) as (double, engine):
+        lay(double, engine, fact("a"))
+        report = await engine.erase(EraseRequest(reach=AT_ROOT))
+        assert (report.erased_scopes, report.receipts) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"success": True, "data": {"erased": False, "scopes": 1}},
+        {"success": True, "data": {"erased": True, "scopes": "1"}},
+        {"success": True, "data": {"erased": True}},
+        {"success": True},
+        {"erased": True, "scopes": 1},
+    ],
+)
+async def test_an_erasure_of_everything_that_does_not_say_what_it_did_is_a_failure(answer: object) -> None:
+    async with served("hosted-legacy", erase_all_answer=(200, answer)) as (double, engine):
+        with pytest.raises(EngineFailure):
+            await engine.erase(EraseRequest(reach=EVERYWHERE, whole_tree=True))
+        assert len(double.requests) == 1
+
+
 async def test_hosted_an_incomplete_erasure_is_tried_again() -> None:
     async with served("hosted-legacy", erasure_incomplete=2) as (double, engine):
         lay(double, engine, fact("a"))
