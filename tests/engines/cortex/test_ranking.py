@@ -90,6 +90,20 @@ async def test_hits_are_scored_by_a_rank_that_counts_on_from_page_to_page() -> N
         assert [len(page.hits) for page in pages] == [3, 3, 1]
 
 
+async def test_an_item_of_many_events_does_not_hide_the_others() -> None:
+    async with served() as (double, engine):
+        others = [talk(f"tea of another {number}") for number in range(3)]
+        long = talk(*(f"tea, turn {number}" for number in range(100)))
+        lay(double, engine, *others, long)
+        order = [long, *others[::-1]]
+        page = await found(engine, "tea", 3, reach=AT_ROOT, kinds=[ItemKind.CONVERSATION])
+        assert [hit.id for hit in page.hits] == [item.fingerprint() for item in order[:3]]
+        assert [body["budgets"]["per_layer_limits"]["events"] for body in double.bodies("recall")] == [12, 48, 192]
+        last = await found(engine, "tea", 3, page.next_cursor, reach=AT_ROOT, kinds=[ItemKind.CONVERSATION])
+        assert [hit.id for hit in last.hits] == [order[3].fingerprint()]
+        assert last.next_cursor is None
+
+
 @pytest.mark.parametrize("cursor", ["", "f", "l7b7d", "f7b7d", write_cursor("f", {"offset": -1})])
 async def test_a_text_that_is_no_cursor_of_a_fetch_is_refused_before_anything_is_asked(cursor: str) -> None:
     async with served() as (double, engine):
