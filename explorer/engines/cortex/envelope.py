@@ -40,6 +40,8 @@ _IN_TEXT = 2
 _PART = "tm:e:"
 _SLICE = 240
 _MOST = 2**32 - 1
+_NUMBERS = tuple(f"{number:02}:" for number in range(MAX_LABELS))
+"""Of the parts, as they are written."""
 _MAX_DIGITS = 9  # of a part's number
 _ABSOLUTE = re.compile(r"[/~\\]|[A-Za-z]:")
 _LAST_STEP = re.compile(r"[^/\\]*\Z")
@@ -323,18 +325,19 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
 
 def joined_labels(labels: Sequence[str]) -> str | None:
     """The text that the part labels hold between them; None where one is missing or is none of ours."""
+    parts = [label[len(_PART) :] for label in labels if label.startswith(_PART)]
+    if len(parts) <= len(_NUMBERS) and all(map(str.startswith, parts, _NUMBERS)):
+        return "".join([part[len(_NUMBERS[0]) :] for part in parts]) if parts else None
     slices: dict[int, str] = {}
-    for label in labels:
-        if not label.startswith(_PART):
-            continue
-        number, colon, slice_ = label[len(_PART) :].partition(":")
+    for part in parts:
+        number, colon, slice_ = part.partition(":")
         if not colon or not number.isascii() or not number.isdigit() or len(number) > _MAX_DIGITS:
             return None
         at = int(number)
         if at in slices:
             return None
         slices[at] = slice_
-    if not slices or max(slices) != len(slices) - 1:
+    if max(slices) != len(slices) - 1:
         return None
     return "".join(slices[at] for at in range(len(slices)))
 
