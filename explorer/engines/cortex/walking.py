@@ -157,6 +157,15 @@ class Walk:
                 return Site(scope, is_retired)
         return None
 
+    def twins(self, path: str) -> list[Site]:
+        """The scope that a path names, and those of the same node and kind in the other layout."""
+        here = self.site(path)
+        if here is None:
+            return []
+        namespace, kind = here.scope.namespace, here.scope.kind
+        same = {Site(Scope(layout.path(namespace, kind), namespace, kind), old) for layout, old in self._layouts}
+        return _ordered({here, *same})
+
     # --- events
 
     def read(self, site: Site, raw: RawEvent) -> Found | None:

@@ -91,6 +91,32 @@ async def test_an_id_is_forgotten_at_any_node_sandboxes_included_with_all_its_ev
         assert await forget_ids(engine, *ids) == 0
 
 
+async def test_what_was_read_before_says_where_to_look_and_no_other_scope_is_asked() -> None:
+    async with served() as (double, engine):
+        items = [fact(f"of {number}", f"agent:a{number}") for number in range(5)]
+        ids = lay(double, engine, *items)
+        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+        for forget in (
+            lambda: engine.forget(ForgetTarget(ids=[ids[1], ids[3]])),
+            lambda: engine.forget_within([ids[0], ids[4]], None),
+        ):
+            double.forget_requests()
+            assert (await forget()).forgotten == 2
+            assert double.counts() == {"events": 2, "forget": 2}
+        assert [held.text for held in double.log] == ["of 2"]
+        lay(double, engine, items[1])  # another client stored it again, which this one has not read
+        assert await forget_ids(engine, ids[1], ids[2]) == 2
+        assert len(double.log) == 0
+
+
+async def test_what_was_read_before_widens_no_reach() -> None:
+    async with served() as (double, engine):
+        (id,) = lay(double, engine, fact("boxed", "agent:a/service:job"))
+        await engine.namespaces(MetaFilter())
+        assert (await engine.forget_within([id], None)).forgotten == 0
+        assert await forget_ids(engine, id) == 1
+
+
 async def test_forgetting_names_events_one_scope_and_what_is_to_happen() -> None:
     async with served() as (double, engine):
         item = talk("a", "b")
@@ -493,7 +519,14 @@ async def test_a_retired_root_is_forgotten_and_erased_with_the_new_one() -> None
                 *lay(double, now, both, fact("new", "agent:a", tags=["x"])),
             ]
 
+        for _ in range(2):  # not having read anything, and having
+            ids = refill()
+            assert await forget_ids(engine, *ids) == 3
+            assert len(double.log) == 0
+            await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
         ids = refill()
+        engine.refresh()
+        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
         assert await forget_ids(engine, *ids) == 3
         assert len(double.log) == 0
         refill()
