@@ -346,15 +346,20 @@ async def test_a_listing_asks_in_the_order_of_the_sheet(hosted: bool) -> None:
 @EACH_WIRE
 async def test_events_are_given_as_sent_and_what_is_none_left_out(hosted: bool) -> None:
     good = {"id": "evt_2", "content": {"text": "b"}, "context": {"labels": ["x", 7, "y"]}, "more": 1}
-    odd = [
-        *(None, 7, {}, {"id": "evt_9"}, {"id": 7, "content": {"text": "a"}}, {"id": "evt_9", "content": "a"}),
-        *({"id": "evt_9", "content": {"text": None}}, {"content": {"text": "a"}}),
+    odd = [None, 7, {}, {"id": 7, "content": {"text": "a"}}, {"content": {"text": "a"}}]
+    # Another program's: it counts as one, and whatever it is labelled with, nothing is read out of it.
+    wordless = [
+        {"id": "evt_9", "context": {"labels": ["tm:i:x"]}, **more}
+        for more in ({}, {"content": "a"}, {"content": {"text": None}}, {"content": {"kind": "json", "data": {}}})
     ]
     bare = [{"id": "evt_1", "content": {"text": ""}, **more} for more in ({}, {"context": None}, {"context": {}})]
     async with scripted(hosted=hosted) as it:
-        it.always({"items": [good, good, *odd, *bare], "has_more": True, "next_cursor": "2"})
+        it.always({"items": [good, good, *odd, *bare, *wordless], "has_more": True, "next_cursor": "2"})
         page = await it.wire.events(SCOPE)
-    assert page.events == [RawEvent("evt_2", "b", ("x", "y"))] * 2 + [RawEvent("evt_1", "", ())] * 3
+    assert page.events == [RawEvent("evt_2", "b", ("x", "y"))] * 2 + [
+        *[RawEvent("evt_1", "", ())] * 3,
+        *[RawEvent("evt_9", "", ())] * 4,
+    ]
     assert page.next_cursor == "2"
 
 
