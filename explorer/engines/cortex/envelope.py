@@ -145,7 +145,8 @@ class Event:
     """One event to write.
 
     `observed_at` is RFC 3339 as the server writes it; `derives` is False where nothing may be derived from the
-    text; `part` is the index of the turn or piece, None where the event is the whole item.
+    text; `part` is the index of the turn or piece, None where the event is the whole item; `actor` is the id of
+    whoever was observed.
     """
 
     modality: str
@@ -155,6 +156,7 @@ class Event:
     observed_at: str | None
     derives: bool
     part: int | None
+    actor: str | None = None
 
 
 def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
@@ -276,6 +278,7 @@ def _event(envelope: Envelope) -> Event:
         observed_at=None if at is None else f"{at.text.removesuffix('Z')}+00:00",
         derives=meta.derive is not False and (turn is None or turn.role is not Role.TOOL),
         part=envelope.part,
+        actor=None if meta.observed_actor is None else meta.observed_actor.id,
     )
 
 

@@ -59,8 +59,8 @@ def event(text: str = "prefers helix", part: int | None = None, **more: Any) -> 
     return Event(text=text, labels=(ITEM, "kind:learning", f"tm:e:00:{part}"), part=part, **fields)
 
 
-def wire_to(endpoint: str, *, hosted: bool, key: str = KEY, timing: Timing = QUICK) -> Wire:
-    settings = CortexSettings.of(EngineSettings(endpoint=endpoint), hosted=hosted)
+def wire_to(endpoint: str, *, hosted: bool, key: str = KEY, timing: Timing = QUICK, **more: Any) -> Wire:
+    settings = CortexSettings.of(EngineSettings(endpoint=endpoint, **more), hosted=hosted)
     return (HostedWire if hosted else DirectWire)(settings, StaticCredential(key), timing)
 
 
@@ -88,9 +88,9 @@ class Both:
 
 
 @asynccontextmanager
-async def scripted(*, hosted: bool, timing: Timing = QUICK) -> AsyncIterator[Both]:
+async def scripted(*, hosted: bool, timing: Timing = QUICK, **settings: Any) -> AsyncIterator[Both]:
     async with answering() as server:
-        wire = wire_to(server.endpoint, hosted=hosted, timing=timing)
+        wire = wire_to(server.endpoint, hosted=hosted, timing=timing, **settings)
         try:
             yield Both(server, wire)
         finally:
@@ -98,9 +98,11 @@ async def scripted(*, hosted: bool, timing: Timing = QUICK) -> AsyncIterator[Bot
 
 
 @asynccontextmanager
-async def doubled(*, hosted: bool, **knobs: Any) -> AsyncIterator[tuple[CortexDouble, Wire]]:
+async def doubled(
+    *, hosted: bool, settings: dict[str, Any] | None = None, **knobs: Any
+) -> AsyncIterator[tuple[CortexDouble, Wire]]:
     async with CortexDouble(**knobs) as double:
-        wire = wire_to(double.endpoint, hosted=hosted, key=double.token)
+        wire = wire_to(double.endpoint, hosted=hosted, key=double.token, **(settings or {}))
         try:
             yield double, wire
         finally:
@@ -211,6 +213,74 @@ async def test_direct_writes_once(status: int) -> None:
             with pytest.raises(Unavailable):
                 await it.wire.append(SCOPE, events, waits=True)
         assert len(it.server.requests) == 2
+
+
+@pytest.mark.parametrize(("actor", "kind"), [("user:priya", "user"), ("agent:writer", "agent"), ("priya", "user")])
+async def test_direct_says_who_was_observed_where_that_is_wanted(actor: str, kind: str) -> None:
+    said = {"id": actor, "type": kind}
+    turns = [event("a", part, actor=actor) for part in range(3)]
+    async with scripted(hosted=False, observed_actor=True) as it:
+        results = [{"event_id": "evt_2"}, {"event_id": "evt_3"}]
+        it.answers({"event_id": "evt_1", "replayed_from_idempotency": True}, {"results": results})
+        assert await it.wire.append(SCOPE, turns, waits=True) == Appended("evt_3", replayed=False)
+        first, rest = it.server.bodies
+        assert [body["observed_actor"] for body in (first, *rest["items"])] == [said] * 3
+        assert first["idempotency_key"] != experience(SCOPE, turns[0])["idempotency_key"]
+        it.answers({"event_id": "evt_4"})
+        await it.wire.append(SCOPE, [event()], waits=True)
+        assert it.server.bodies[-1] == experience(SCOPE, event())
+    async with scripted(hosted=False) as it:
+        it.answers({"results": [{"event_id": "evt_1"}, *results]})
+        await it.wire.append(SCOPE, turns, waits=True)
+        assert it.server.bodies[0]["items"] == [experience(SCOPE, event("a", part)) for part in range(3)]
+
+
+async def test_a_server_that_refuses_actors_gets_no_event_twice() -> None:
+    turns = [event("a", part, actor="user:1") for part in range(3)]
+    async with doubled(hosted=False, settings={"observed_actor": True}) as (double, wire):
+        double.attribution_refusal = (422, "INVALID_BODY")
+        await wire.append(SCOPE, turns, waits=True)
+        assert len(double.held(SCOPE)) == 3
+    async with scripted(hosted=False, observed_actor=True) as it:
+        it.answers({"event_id": "evt_1"}, Reply(status=422))
+        with pytest.raises(InvalidRequest):
+            await it.wire.append(SCOPE, turns, waits=True)
+        assert len(it.server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403, 400, 413, 422])
+async def test_a_write_that_is_refused_for_its_actor_is_sent_without(status: int) -> None:
+    async with scripted(hosted=False, observed_actor=True) as it:
+        it.answers(Reply(status=status), {"event_id": "evt_1"})
+        assert (await it.wire.append(SCOPE, [event(actor="user:1")], waits=True)).event_id == "evt_1"
+        assert "observed_actor" in it.server.bodies[0]
+        assert it.server.bodies[1] == experience(SCOPE, event())
+        it.server.requests.clear()
+        it.always(Reply(status=status))
+        for actor, count in (("user:1", 2), (None, 1)):
+            with pytest.raises((Unauthorized, InvalidRequest)):
+                await it.wire.append(SCOPE, [event(actor=actor)], waits=True)
+            assert len(it.server.requests) == count
+            it.server.requests.clear()
+        it.always(Reply(status=503))
+        with pytest.raises(Unavailable):
+            await it.wire.append(SCOPE, [event(actor="user:1")], waits=True)
+        assert len(it.server.requests) == 1
+
+
+async def test_hosted_says_nothing_of_who_was_observed() -> None:
+    async with scripted(hosted=True, observed_actor=True) as it:
+        it.answers({"event_id": "evt_1"})
+        await it.wire.append(SCOPE, [event(actor="user:1")], waits=True)
+        assert it.server.bodies == [experience(SCOPE, event())]
+
+
+async def test_attribution_on_the_double() -> None:
+    settings = {"observed_actor": True}
+    async with doubled(hosted=False, settings=settings, attribution_refusal=(403, "FORBIDDEN")) as (double, wire):
+        await wire.append(SCOPE, [event(actor="user:1")], waits=True)
+        assert [("observed_actor" in body) for body in double.bodies("experience")] == [True, False]
+        assert len(double.held(SCOPE)) == 1
 
 
 # Appending, hosted.
@@ -346,20 +416,15 @@ async def test_a_listing_asks_in_the_order_of_the_sheet(hosted: bool) -> None:
 @EACH_WIRE
 async def test_events_are_given_as_sent_and_what_is_none_left_out(hosted: bool) -> None:
     good = {"id": "evt_2", "content": {"text": "b"}, "context": {"labels": ["x", 7, "y"]}, "more": 1}
-    odd = [None, 7, {}, {"id": 7, "content": {"text": "a"}}, {"content": {"text": "a"}}]
-    # Another program's: it counts as one, and whatever it is labelled with, nothing is read out of it.
-    wordless = [
-        {"id": "evt_9", "context": {"labels": ["tm:i:x"]}, **more}
-        for more in ({}, {"content": "a"}, {"content": {"text": None}}, {"content": {"kind": "json", "data": {}}})
-    ]
+    none: list[Any] = [None, 7, {}, {"id": 7, "content": {"text": "a"}}, {"content": {"text": "a"}}]
+    other = {"context": {"labels": ["x"]}}  # of another program
+    odd = [{"id": "evt_9", **other, **more} for more in ({}, {"content": "a"}, {"content": {"kind": "blob_ref"}})]
     bare = [{"id": "evt_1", "content": {"text": ""}, **more} for more in ({}, {"context": None}, {"context": {}})]
     async with scripted(hosted=hosted) as it:
-        it.always({"items": [good, good, *odd, *bare, *wordless], "has_more": True, "next_cursor": "2"})
+        it.always({"items": [good, good, *none, *odd, *bare], "has_more": True, "next_cursor": "2"})
         page = await it.wire.events(SCOPE)
-    assert page.events == [RawEvent("evt_2", "b", ("x", "y"))] * 2 + [
-        *[RawEvent("evt_1", "", ())] * 3,
-        *[RawEvent("evt_9", "", ())] * 4,
-    ]
+    bare_ones = [RawEvent("evt_9", "", ())] * 3 + [RawEvent("evt_1", "", ())] * 3
+    assert page.events == [RawEvent("evt_2", "b", ("x", "y"))] * 2 + bare_ones
     assert page.next_cursor == "2"
 
 
