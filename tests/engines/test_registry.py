@@ -209,7 +209,9 @@ def refusal(id: str, settings: EngineSettings | None = None, credential: EngineC
 
 
 def test_unknown_id_names_those_that_are_known() -> None:
-    assert refusal("nope").startswith("unknown memory engine `nope`; choose one of `sqlite`, `cortexdb`, `tinyhumans`, `reference`")
+    assert refusal("nope").startswith(
+        "unknown memory engine `nope`; choose one of `sqlite`, `cortexdb`, `tinyhumans`, `reference`"
+    )
 
 
 def test_missing_endpoint_comes_first(only: Callable[[EngineEntry], None]) -> None:

@@ -79,11 +79,10 @@ class CortexEngine(MemoryEngine):
         self._wire = wire
         self._settings = settings
         self._descriptor = descriptor
-        self._cache = cache
         self._walk = Walk(wire, settings)
         self._reading = Reading(self._walk)
         self._ranking = Ranking(self._walk, self._reading)
-        self._snapshot = Snapshot(self._walk)
+        self._snapshot = Snapshot(self._walk, cache)
         self._browsing = Browsing(self._snapshot)
         self._removing = Removing(self._walk, self._snapshot.forget_scope)
         self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
@@ -92,7 +91,10 @@ class CortexEngine(MemoryEngine):
         return self._descriptor.model_copy(deep=True)
 
     async def aclose(self) -> None:
-        await self._wire.aclose()
+        try:
+            await self._snapshot.save()
+        finally:
+            await self._wire.aclose()
 
     def waiting(self) -> Waiting | None:
         paused_until = self._wire.transport.paused_until
@@ -146,8 +148,10 @@ class CortexEngine(MemoryEngine):
         self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
         return found
 
-    def _likely(self, req: GetRequest) -> Listed[str]:
-        return sorted(self._snapshot.paths_of(req.ids))
+    def _likely(self, req: GetRequest) -> dict[str, Listed[ItemId]]:
+        """By path, the items that are in a scope as far as it was read."""
+        paths = sorted(self._snapshot.paths_of(req.ids))
+        return {path: [id for id in req.ids if self._snapshot.holds(path, id)] for path in paths}
 
     def refresh(self) -> None:
         """All is read from the server anew: what other programs stored or removed is found by nothing else."""
@@ -202,7 +206,7 @@ class CortexEngine(MemoryEngine):
             return await self._removing.erase(req)
         finally:
             if req.is_whole_tree:
-                self.refresh()  # on the hosted wire no scope is named
+                self._snapshot.forget_everything()  # on the hosted wire no scope is named
 
     async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
         if self._descriptor.consolidation is Consolidation.NONE:

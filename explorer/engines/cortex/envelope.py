@@ -35,7 +35,7 @@ from explorer.engines.cortex.chunks import LIMIT, PAGE_BREAK, SECTION_RESERVE, P
 from explorer.engines.cortex.digests import is_digest_of, path_digest, path_digests
 from explorer.engines.cortex.labels import MAX_LABEL_BYTES, MAX_LABELS, lookup_labels, place_labels, sent_id
 
-_IN_LABELS = 3
+IN_LABELS = 3
 _IN_TEXT = 2
 _PART = "tm:e:"
 _SLICE = 240
@@ -252,7 +252,7 @@ def _event(envelope: Envelope) -> Event:
     labels = lookup_labels(envelope.id, meta, envelope.ws)
     text = as_text
     if envelope.text:
-        bare = envelope.model_copy(update={"v": _IN_LABELS, "text": ""}).model_dump_json()
+        bare = envelope.model_copy(update={"v": IN_LABELS, "text": ""}).model_dump_json()
         full = [*labels, *_readable(envelope), *_sliced(bare)]
         if len(full) <= MAX_LABELS:
             labels, text = full, envelope.text
@@ -293,9 +293,9 @@ def _sliced(text: str) -> list[str]:
 
 def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     """What the event with this text and these labels says of an item; None where it is someone else's."""
-    joined = _joined(labels)
+    joined = joined_labels(labels)
     if joined is not None:
-        found = _read(joined, _IN_LABELS, text)
+        found = _read(joined, IN_LABELS, text)
         if found is not None:
             return found
     if text[:1] not in ("{", "[", " ", "\t", "\n", "\r"):
@@ -307,7 +307,7 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     return found
 
 
-def _joined(labels: Sequence[str]) -> str | None:
+def joined_labels(labels: Sequence[str]) -> str | None:
     """The text that the part labels hold between them; None where one is missing or is none of ours."""
     slices: dict[int, str] = {}
     for label in labels:

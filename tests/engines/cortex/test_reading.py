@@ -374,6 +374,20 @@ async def test_reading_by_id_ends_as_soon_as_all_are_found() -> None:
         assert labels_of(double)[-1] == [id_label(UNKNOWN)]  # those found are not asked for again
 
 
+async def test_what_was_read_before_says_which_scopes_to_ask_first() -> None:
+    async with served() as (double, engine):
+        items = [fact(f"of {number}", f"agent:a{number}") for number in range(6)]
+        ids = lay(double, engine, *items)
+        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+        double.forget_requests()
+        hits = await engine.get(GetRequest(ids=[ids[4], ids[1]]))
+        assert [hit.id for hit in hits] == [ids[4], ids[1]]
+        assert double.counts() == {"events": 2}
+        assert sorted(labels_of(double)) == sorted([[id_label(ids[4])], [id_label(ids[1])]])
+        double.log.drop_all(scope_of(engine, items[4]))
+        assert [hit.id for hit in await engine.get(GetRequest(ids=[ids[4], ids[1]]))] == [ids[1]]
+
+
 async def test_reading_by_id_keeps_to_its_reach() -> None:
     async with served() as (double, engine):
         inside, outside, sandboxed = fact("i", "agent:a"), fact("o", "agent:b"), fact("s", "agent:a/service:job")
