@@ -93,6 +93,10 @@ async def _test_server(engine: MemoryEngine) -> Found:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(COUNT_S):
                 await _count(engine, counted)
+    elif engine.waiting() is not None:  # a read would only wait
+        busy = Unavailable(health.reason or "")
+        busy.refusal = Refusal(status=429)
+        raise busy
     else:  # a read tells why: what the health says of that is withheld
         async with _within(HEALTH_S):
             await _count(engine, counted)
