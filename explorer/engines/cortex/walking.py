@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import re
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -277,10 +278,17 @@ async def in_order(calls: Sequence[Callable[[], Awaitable[T]]], at_most: int = A
 
     if len(calls) == 1:
         return [await calls[0]()]
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(answer(call)) for call in calls]
     except BaseExceptionGroup as failures:
+        # Before 3.13 a group that a failure ended leaves its own cancel behind: whoever asks the task whether it is
+        # being cancelled would take the failure for that.
+        if sys.version_info < (3, 13) and task.cancelling() > before:
+            task.uncancel()
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.envelope import Event
+from explorer.engines.cortex.failures import alien
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing, Transport, Tries
 
@@ -222,7 +223,7 @@ class Wire(ABC):
         if isinstance(value, dict):
             listed = value["items"] if "items" in value else value.get("scopes")
         if not isinstance(listed, list):
-            raise EngineFailure(f"{self.transport.head('GET', self._scope_list)} gave an answer without its scopes")
+            raise alien(f"{self.transport.head('GET', self._scope_list)} gave an answer without its scopes")
         entries = (entry.get("path") if isinstance(entry, dict) else entry for entry in listed)
         paths = [path for path in entries if isinstance(path, str) and _lies_below(path, prefix)]
         return Scopes(paths, is_cut=len(listed) >= MAX_SCOPES)
@@ -255,7 +256,7 @@ class Wire(ABC):
 
     def bad(self, method: str, route: str, lacks: str) -> EngineFailure:
         """The error for an answer that cannot be used; `route` is below the wire's root."""
-        return EngineFailure(f"{self.transport.head(method, self._root + route)} gave an answer without {lacks}")
+        return alien(f"{self.transport.head(method, self._root + route)} gave an answer without {lacks}")
 
     def appended(self, route: str, value: Any) -> Appended:
         """What the server says of one written event."""
