@@ -25,7 +25,15 @@ DIRECT = EngineDescriptor(
     default_endpoint="https://api-v1.cortexdb.ai",
     fetch_modes=[FetchMode.HYBRID],
     consolidation=Consolidation.AUTOMATIC,
-    settings=["scope_root", "scope_owner", "retired_scope_root", "consolidation", "observed_actor", "headers"],
+    settings=[
+        "scope_root",
+        "scope_owner",
+        "retired_scope_root",
+        "consolidation",
+        "observed_actor",
+        "headers",
+        "listing_cache",
+    ],
     keeps_paths=False,
 )
 
@@ -39,7 +47,7 @@ HOSTED = EngineDescriptor(
     default_endpoint="https://api.tinyhumans.ai",
     fetch_modes=[FetchMode.HYBRID],
     consolidation=Consolidation.SCHEDULED,
-    settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers"],
+    settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers", "listing_cache"],
     keeps_paths=False,
 )
 
@@ -55,6 +63,7 @@ def build_hosted(settings: EngineSettings, credential: EngineCredential) -> Memo
 
 
 def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
+    from explorer.engines.cortex.cache import ListingCache
     from explorer.engines.cortex.direct import DirectWire
     from explorer.engines.cortex.engine import CortexEngine
     from explorer.engines.cortex.hosted import HostedWire
@@ -63,4 +72,4 @@ def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bo
     checked = CortexSettings.of(settings, hosted=hosted)
     wire = (HostedWire if hosted else DirectWire)(checked, credential)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
-    return CortexEngine(wire, checked, descriptor)
+    return CortexEngine(wire, checked, descriptor, ListingCache.of(settings, checked))

@@ -35,11 +35,13 @@ from explorer.engines.cortex.chunks import LIMIT, PAGE_BREAK, SECTION_RESERVE, P
 from explorer.engines.cortex.digests import is_digest_of, path_digest, path_digests
 from explorer.engines.cortex.labels import MAX_LABEL_BYTES, MAX_LABELS, lookup_labels, place_labels, sent_id
 
-_IN_LABELS = 3
+IN_LABELS = 3
 _IN_TEXT = 2
 _PART = "tm:e:"
 _SLICE = 240
 _MOST = 2**32 - 1
+_NUMBERS = tuple(f"{number:02}:" for number in range(MAX_LABELS))
+"""Of the parts, as they are written."""
 _MAX_DIGITS = 9  # of a part's number
 _ABSOLUTE = re.compile(r"[/~\\]|[A-Za-z]:")
 _LAST_STEP = re.compile(r"[^/\\]*\Z")
@@ -145,7 +147,8 @@ class Event:
     """One event to write.
 
     `observed_at` is RFC 3339 as the server writes it; `derives` is False where nothing may be derived from the
-    text; `part` is the index of the turn or piece, None where the event is the whole item.
+    text; `part` is the index of the turn or piece, None where the event is the whole item; `actor` is the id of
+    whoever was observed.
     """
 
     modality: str
@@ -155,6 +158,7 @@ class Event:
     observed_at: str | None
     derives: bool
     part: int | None
+    actor: str | None = None
 
 
 def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
@@ -263,7 +267,7 @@ def _event(envelope: Envelope) -> Event:
     labels = lookup_labels(envelope.id, meta, envelope.ws)
     text = as_text
     if envelope.text:
-        bare = envelope.model_copy(update={"v": _IN_LABELS, "text": ""}).model_dump_json()
+        bare = envelope.model_copy(update={"v": IN_LABELS, "text": ""}).model_dump_json()
         full = [*labels, *_readable(envelope), *_sliced(bare)]
         if len(full) <= MAX_LABELS:
             labels, text = full, envelope.text
@@ -276,6 +280,7 @@ def _event(envelope: Envelope) -> Event:
         observed_at=None if at is None else f"{at.text.removesuffix('Z')}+00:00",
         derives=meta.derive is not False and (turn is None or turn.role is not Role.TOOL),
         part=envelope.part,
+        actor=None if meta.observed_actor is None else meta.observed_actor.id,
     )
 
 
@@ -304,9 +309,9 @@ def _sliced(text: str) -> list[str]:
 
 def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     """What the event with this text and these labels says of an item; None where it is someone else's."""
-    joined = _joined(labels)
+    joined = joined_labels(labels)
     if joined is not None:
-        found = _read(joined, _IN_LABELS, text)
+        found = _read(joined, IN_LABELS, text)
         if found is not None:
             return found
     if text[:1] not in ("{", "[", " ", "\t", "\n", "\r"):
@@ -318,20 +323,21 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     return found
 
 
-def _joined(labels: Sequence[str]) -> str | None:
+def joined_labels(labels: Sequence[str]) -> str | None:
     """The text that the part labels hold between them; None where one is missing or is none of ours."""
+    parts = [label[len(_PART) :] for label in labels if label.startswith(_PART)]
+    if len(parts) <= len(_NUMBERS) and all(map(str.startswith, parts, _NUMBERS)):
+        return "".join([part[len(_NUMBERS[0]) :] for part in parts]) if parts else None
     slices: dict[int, str] = {}
-    for label in labels:
-        if not label.startswith(_PART):
-            continue
-        number, colon, slice_ = label[len(_PART) :].partition(":")
+    for part in parts:
+        number, colon, slice_ = part.partition(":")
         if not colon or not number.isascii() or not number.isdigit() or len(number) > _MAX_DIGITS:
             return None
         at = int(number)
         if at in slices:
             return None
         slices[at] = slice_
-    if not slices or max(slices) != len(slices) - 1:
+    if max(slices) != len(slices) - 1:
         return None
     return "".join(slices[at] for at in range(len(slices)))
 

@@ -27,6 +27,7 @@ from explorer.contract import (
 )
 from explorer.engines.config import EngineSettings, StaticCredential
 from explorer.engines.cortex import DIRECT, HOSTED
+from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.envelope import lay_out
@@ -47,12 +48,19 @@ LAYOUTS: dict[str, tuple[bool, dict[str, Any]]] = {
 QUICK = Timing(retry_s=0.001, poll_s=0.001, most_poll_s=0.01, pause_s=0.01, listed_s=2.0, ranked_s=1.0)
 
 
-def opened(double: CortexDouble, *, hosted: bool = False, token: str | None = None, **settings: Any) -> CortexEngine:
+def opened(
+    double: CortexDouble,
+    *,
+    hosted: bool = False,
+    token: str | None = None,
+    cache: ListingCache | None = None,
+    **settings: Any,
+) -> CortexEngine:
     checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
     kind = HostedWire if hosted else DirectWire
     wire = kind(checked, StaticCredential(token or double.token), QUICK)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
-    return CortexEngine(wire, checked, descriptor)
+    return CortexEngine(wire, checked, descriptor, cache)
 
 
 def at(path: str) -> Namespace:
