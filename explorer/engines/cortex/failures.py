@@ -11,7 +11,7 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from explorer.contract import (
@@ -69,7 +69,7 @@ def without_words(error: TinyMemoryError) -> str:
 
 
 def refusal(
-    head: str, status: int, body: bytes, *, hosted: bool, secrets: Iterable[str], retry_after_s: float | None = None
+    head: str, status: int, body: bytes, *, hosted: bool, secrets: Sequence[str], retry_after_s: float | None = None
 ) -> TinyMemoryError:
     """The error for an answer of that status; `head` names what was asked and where, and ends in the status.
 
@@ -106,7 +106,7 @@ def _code(value: Any, status: int, *, hosted: bool) -> str:
     return _CODES.get(status, f"HTTP_{status}")
 
 
-def _hint(status: int, code: str, value: Any, secrets: Iterable[str]) -> str:
+def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
     """What the person may do about it."""
     if 300 <= status < 400:
         return ": it has moved, which is not followed; set its new address"
@@ -160,7 +160,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _clean(text: str, secrets: Iterable[str]) -> str:
+def _clean(text: str, secrets: Sequence[str]) -> str:
     """`text` on one line, without secrets, cut short."""
     for secret in secrets:
         for form in (secret, json.dumps(secret)[1:-1]):

@@ -280,12 +280,12 @@ class Transport:
         async with self._actor_lock:
             if self._knows_actor or self._times_asked_actor != before:  # another request asked meanwhile
                 return
-            try:
+            reply: _Reply | None = None
+            with contextlib.suppress(TinyMemoryError):
                 reply = await self._exchange("GET", _WHOAMI, self._base + _WHOAMI, None, key, {})
-            except TinyMemoryError:
+            self._times_asked_actor += 1  # but not where it was cancelled: then whoever waits asks itself
+            if reply is None:
                 return
-            finally:
-                self._times_asked_actor += 1
             if reply.status in (404, 405):
                 self._knows_actor = True
             elif reply.status == 200 and (caller := _caller(reply.body)):
