@@ -6,7 +6,25 @@ What is built on the contract may add kinds of its own below `TinyMemoryError`, 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Fault = Literal["", "timeout", "dns", "tls", "certificate", "connect", "cut", "alien"]
+"""Where an exchange with a server broke off; "certificate" is one that is not trusted, "alien" an
+answer of something else than the server's API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How a server elsewhere told so, or why it could not, for who words it. Not in memory-v2."""
+
+    status: int | None = None
+    """Of its HTTP answer; None where there was none."""
+    fault: Fault = ""
+    said: str = ""
+    """In the server's own words, as far as the error's text has them and they are made for a person."""
+    capability: str = ""
+    """What the key would have to be allowed, where the server names it."""
 
 
 class TinyMemoryError(Exception):
@@ -18,6 +36,8 @@ class TinyMemoryError(Exception):
     label: ClassVar[str] = "error"
     transient: ClassVar[bool] = False
     """Whether the same call may succeed later without a change."""
+    refusal: Refusal | None = None
+    """How a server told so; None where none was asked, or where it is not known. Set by who raises it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

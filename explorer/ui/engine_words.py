@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from explorer.contract import EngineDescriptor
+from explorer.contract import Detail, EngineDescriptor
 from explorer.i18n import mark, tr
 
 OURS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -19,6 +19,16 @@ OURS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             mark("SQLite file"),
             mark("SQLite"),
             mark("One file on this computer; needs no service, no key and no network."),
+        ),
+        "cortexdb": (
+            mark("CortexDB"),
+            mark("CortexDB"),
+            mark("A CortexDB server: keeps every event, ranks what it finds and answers from it."),
+        ),
+        "tinyhumans": (
+            mark("TinyHumans"),
+            mark("TinyHumans"),
+            mark("CortexDB as TinyHumans hosts it; what it does is billed to the account of the key."),
         ),
     }
 )
@@ -39,3 +49,11 @@ def engine_name(engine: EngineDescriptor) -> str:
 def engine_description(engine: EngineDescriptor) -> str:
     ours = OURS.get(engine.id)
     return tr(ours[2]) if ours is not None else engine.description
+
+
+_DETAILS = (mark("Events of other programs"),)
+"""What our own engines tell of a connection, by its English name."""
+
+
+def detail_name(detail: Detail) -> str:
+    return tr(detail.name) if detail.name in _DETAILS else detail.name

@@ -34,7 +34,8 @@ from explorer.removal.journal import is_done_in
 from explorer.sample import ensure_sample
 from explorer.ui import reads
 from explorer.ui.ask import ask, confirm
-from explorer.ui.dialogs.connect import ConnectDialog, engine_icon
+from explorer.ui.dialogs.connect import ConnectDialog
+from explorer.ui.dialogs.connect_parts.cards import engine_icon
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.engine_words import engine_label
 from explorer.ui.files import choose_memory, not_there
@@ -413,7 +414,16 @@ class Program:
     async def _manage(self) -> None:
         await self._load_saved()
         current = self._opened.key.removeprefix(_SAVED_KEY) if self._opened is not None else ""
-        dialog = ConnectDialog(self.store, self.keys, self._saved, list_engines(), current, self.window)
+        engine = self.window.engine
+        dialog = ConnectDialog(
+            self.store,
+            self.keys,
+            self._saved,
+            list_engines(),
+            current,
+            self.window,
+            details=engine.details if engine is not None else None,
+        )
         dialog.renamed.connect(self.window.connection_renamed)
         self.window.job_list.watch(dialog.jobs, reads.of_connections(dialog))
         try:

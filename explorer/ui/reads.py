@@ -232,6 +232,7 @@ def of_viewer(window: MainWindow) -> Reads:
 def of_connections(dialog: ConnectDialog) -> Reads:
     return {
         "test": Read(tr("Testing the connection"), dialog.stop_test),
+        "check": Read(tr("Checking the settings of the connection"), partial(dialog.jobs.stop, "check")),
         "save": Read(tr("Saving the connection"), None),  # half of it must not be written
         "keyring": Read(tr("Looking for the keyring"), partial(dialog.jobs.stop, "keyring")),
         "choose": None,  # waits for a person

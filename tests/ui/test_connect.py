@@ -25,7 +25,8 @@ from explorer.engines import (
     build_engine,
     list_engines,
 )
-from explorer.ui.dialogs.connect import ConnectDialog, EngineCard
+from explorer.ui.dialogs.connect import ConnectDialog
+from explorer.ui.dialogs.connect_parts.cards import EngineCard
 from explorer.ui.dialogs.key import KeyDialog
 from tests.conftest import Until
 from tests.engines.keyrings import MemoryKeyring

@@ -6,7 +6,7 @@ Source: cortex, sections 1, 2.3 and 3.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -148,7 +148,8 @@ class Event:
     """One event to write.
 
     `observed_at` is RFC 3339 as the server writes it; `derives` is False where nothing may be derived from the
-    text; `part` is the index of the turn or piece, None where the event is the whole item.
+    text; `part` is the index of the turn or piece, None where the event is the whole item; `actor` is the id of
+    whoever was observed.
     """
 
     modality: str
@@ -158,6 +159,7 @@ class Event:
     observed_at: str | None
     derives: bool
     part: int | None
+    actor: str | None = None
 
 
 def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
@@ -173,6 +175,17 @@ def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
     if isinstance(item, Document):
         return [_event(made) for made in _pieces(base)]
     return [_event(base)]
+
+
+def lay_out_whole(item: StoreItem, id: ItemId) -> Event:
+    """A document or learning as one event, however long. Raises InvalidRequest where the server takes none so long."""
+    return _event(_envelope(item, id))
+
+
+def lay_out_pieces(item: StoreItem, id: ItemId, pieces: Mapping[int, Piece], count: int) -> list[Event]:
+    """Some pieces, by their number, of a document that is cut into `count`, otherwise than `lay_out` cuts it."""
+    base = _envelope(item, id)
+    return [_event(_piece(base, index, count, piece)) for index, piece in pieces.items()]
 
 
 def _envelope(item: StoreItem, id: ItemId) -> Envelope:
@@ -268,6 +281,7 @@ def _event(envelope: Envelope) -> Event:
         observed_at=None if at is None else f"{at.text.removesuffix('Z')}+00:00",
         derives=meta.derive is not False and (turn is None or turn.role is not Role.TOOL),
         part=envelope.part,
+        actor=None if meta.observed_actor is None else meta.observed_actor.id,
     )
 
 

@@ -19,6 +19,7 @@ from explorer.contract import (
     EngineFailure,
     InvalidRequest,
     NotFound,
+    Refusal,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
@@ -81,7 +82,17 @@ def refusal(
     if hosted and status == 400 and code == "CONFLICT":  # as an older backend says it
         kind = Conflict
     text = f"{f'[{code}] ' * bool(code)}{head}{_hint(status, code, value, secrets)}{f'{_DASH}{said}' * bool(said)}"
-    return Unavailable(text, retry_after_s=retry_after_s) if kind is Unavailable else kind(text)
+    error = Unavailable(text, retry_after_s=retry_after_s) if kind is Unavailable else kind(text)
+    capability = _clean(_capability(value), secrets) if status == 403 else ""
+    error.refusal = Refusal(status, said=said if isinstance(value, dict) else "", capability=capability)
+    return error
+
+
+def alien(text: str) -> EngineFailure:
+    """The error for an answer that is none of CortexDB's."""
+    error = EngineFailure(text)
+    error.refusal = Refusal(fault="alien")
+    return error
 
 
 def _code(value: Any, status: int, *, hosted: bool) -> str:
@@ -173,6 +184,14 @@ def fault_class(error: BaseException) -> str:
     if any(isinstance(one, (httpx.ConnectError, httpx.ProxyError)) for one in chain):
         return "connect"
     return "other"
+
+
+def is_untrusted(error: BaseException) -> bool:
+    """Whether a connection failed at the server's certificate."""
+    return any(
+        isinstance(one, ssl.SSLCertVerificationError) or "certificate verify failed" in str(one).lower()
+        for one in _chain(error)
+    )
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

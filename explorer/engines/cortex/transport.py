@@ -21,9 +21,10 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable, wire
+from explorer.contract import ConfigError, EngineFailure, Refusal, TinyMemoryError, Unauthorized, Unavailable, wire
+from explorer.contract.errors import Fault
 from explorer.engines.config import EngineCredential
-from explorer.engines.cortex.failures import STATE_CHANGED, error_code, fault_class, refusal
+from explorer.engines.cortex.failures import STATE_CHANGED, alien, error_code, fault_class, is_untrusted, refusal
 from explorer.engines.json_endpoint import KEY
 from explorer.engines.registry import is_private
 
@@ -37,6 +38,7 @@ _LONG_BYTES = 2**20  # an answer that takes long enough to read as JSON that the
 _MIN_SECRET = 8  # characters; a shorter header value is no secret, and is a part of ordinary words
 _CLOSING_S = 2.0  # for requests that are told to end
 
+_FAULTS: Mapping[str, Fault] = {"timeout": "timeout", "DNS": "dns", "TLS": "tls", "connect": "connect", "other": "cut"}
 _WHOAMI = "v1/auth/whoami"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -245,7 +247,7 @@ class Transport:
         if success is False:
             raise self._refusal(method, route, reply, key)
         if success is not True or "data" not in value:
-            raise EngineFailure(f"{self.head(method, route)} gave an answer without its data; check the endpoint")
+            raise alien(f"{self.head(method, route)} gave an answer without its data; check the endpoint")
         return value["data"]
 
     async def _key(self) -> str:
@@ -306,7 +308,7 @@ class Transport:
         except httpx.DecodingError:
             fault = EngineFailure(f"{self.head(method, route)} gave an answer that cannot be unpacked")
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            fault = self._fault(method, route, fault_class(error))
+            fault = self._fault(method, route, fault_class(error), is_untrusted=is_untrusted(error))
         # Outside the handler: the library's error holds the request and with it the key.
         raise fault
 
@@ -381,13 +383,13 @@ class Transport:
             return wire.loads(body)
         except wire.WireError as error:
             fault = str(error)
-        raise EngineFailure(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
+        raise alien(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
 
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
         return f"{self._label}: {method} {route} at {self._host}"
 
-    def _fault(self, method: str, route: str, name: str) -> Unavailable:
+    def _fault(self, method: str, route: str, name: str, *, is_untrusted: bool) -> Unavailable:
         said = {
             "timeout": "was not answered in time (timeout); try again",
             "DNS": "was not sent: the name of the server was not found (DNS); check the endpoint and the network",
@@ -395,7 +397,9 @@ class Transport:
             "connect": "was not sent: the server cannot be reached (connect); check that it runs, and the endpoint",
             "other": "was not answered: the connection broke (other); try again",
         }
-        return Unavailable(f"{self.head(method, route)} {said[name]}")
+        error = Unavailable(f"{self.head(method, route)} {said[name]}")
+        error.refusal = Refusal(fault="certificate" if is_untrusted and name == "TLS" else _FAULTS[name])
+        return error
 
     def _refusal(self, method: str, route: str, reply: _Reply, key: str) -> TinyMemoryError:
         hidden = [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]

@@ -9,7 +9,8 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -157,6 +158,15 @@ class Walk:
                 return Site(scope, is_retired)
         return None
 
+    def twins(self, path: str) -> list[Site]:
+        """The scope that a path names, and those of the same node and kind in the other layout."""
+        here = self.site(path)
+        if here is None:
+            return []
+        namespace, kind = here.scope.namespace, here.scope.kind
+        same = {Site(Scope(layout.path(namespace, kind), namespace, kind), old) for layout, old in self._layouts}
+        return _ordered({here, *same})
+
     # --- events
 
     def read(self, site: Site, raw: RawEvent) -> Found | None:
@@ -174,7 +184,7 @@ class Walk:
     async def page(self, site: Site, labels: Sequence[str], cursor: str | None) -> EventPage:
         return await self.wire.events(site.path, labels, cursor)
 
-    async def pages(self, site: Site, labels: Sequence[str] = ()) -> AsyncIterator[list[Found]]:
+    async def pages(self, site: Site, labels: Sequence[str] = ()) -> AsyncGenerator[list[Found], None]:
         """The events of a scope page by page, newest first, each once. Raises EndlessListing past 500 pages."""
         seen: set[str] = set()
         cursor: str | None = None
@@ -268,10 +278,17 @@ async def in_order(calls: Sequence[Callable[[], Awaitable[T]]], at_most: int = A
 
     if len(calls) == 1:
         return [await calls[0]()]
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(answer(call)) for call in calls]
     except BaseExceptionGroup as failures:
+        # Before 3.13 a group that a failure ended leaves its own cancel behind: whoever asks the task whether it is
+        # being cancelled would take the failure for that.
+        if sys.version_info < (3, 13) and task.cancelling() > before:
+            task.uncancel()
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 

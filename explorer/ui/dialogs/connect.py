@@ -5,30 +5,31 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QRect, QSize, Qt, Signal
+from PySide6.QtCore import QMargins, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QCheckBox,
     QDialog,
+    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from explorer import text
-from explorer.contract import ConfigError, EngineDescriptor, ExploreRequest, Facet, MetaFilter
+from explorer.contract import ConfigError, Detail, EngineDescriptor, InvalidRequest, TinyMemoryError
 from explorer.contract.model import reason
 from explorer.engines import (
     ConnectionStore,
@@ -41,81 +42,29 @@ from explorer.engines import (
     build_engine,
     find_credential,
 )
+from explorer.engines.registry import check_url, is_private
 from explorer.i18n import tr
 from explorer.ui import icons
+from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
-from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, rows_of
+from explorer.ui.dialogs.connect_parts.cards import EngineCard, EngineCards, engine_icon
+from explorer.ui.dialogs.connect_parts.more_settings import FaultRow, MoreSettings
+from explorer.ui.dialogs.connect_parts.refused import Server
+from explorer.ui.dialogs.connect_parts.trial import Found, size_of, try_connection
+from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, row_of, rows_of
+from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.sizes import resize_to_design
-from explorer.ui.engine_words import engine_description, engine_label, engine_name
+from explorer.ui.engine_words import detail_name, engine_label
 from explorer.ui.files import choose_memory
 from explorer.ui.jobs import Jobs
-from explorer.ui.labels import plain_label
+from explorer.ui.labels import paragraph, plain_label
 from explorer.ui.margins import margins
-from explorer.ui.rows import draw_check, draw_focus_ring, draw_icon, draw_text
+from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
+_PAUSE_MS = 600
+_DETAIL_CHARS = 300
 _PLACES = (KeyPlace.KEYRING, KeyPlace.ENVIRONMENT, KeyPlace.ASK)
-
-
-def engine_icon(engine: EngineDescriptor | None) -> str:
-    """The icon of an engine by what it needs: a file, an account, a server, or nothing."""
-    if engine is None:
-        return "warning"
-    if engine.needs_path:
-        return "file"
-    if engine.hosted:
-        return "cloud"
-    return "plug" if engine.needs_key or engine.needs_endpoint else "clock"
-
-
-def engine_aside(engine: EngineDescriptor) -> str:
-    """Where an engine keeps its memory, in a few words."""
-    if engine.needs_path:
-        return tr("a file on this computer")
-    if engine.hosted:
-        return tr("needs a key")
-    return tr("your own server") if engine.needs_key or engine.needs_endpoint else tr("gone when it is closed")
-
-
-class EngineCard(QAbstractButton):
-    """One engine to choose, as a card with a radio."""
-
-    def __init__(self, engine: EngineDescriptor) -> None:
-        super().__init__()
-        self.engine = engine
-        self.setCheckable(True)
-        self.setText(engine_label(engine))
-        self.setObjectName(f"engine:{engine.id}")
-        self.setAccessibleName(text.listed((engine_label(engine), engine_aside(engine))))
-        self.setToolTip(text.tip(engine_description(engine)))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme().changed.connect(self.update)
-
-    def sizeHint(self) -> QSize:
-        return QSize(170, 18 + 2 * theme().row_height("treeRow"))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        chosen = self.isChecked()
-        width = 2 if chosen else 1
-        box = self.rect().toRectF().adjusted(width / 2, width / 2, -width / 2, -width / 2)
-        pen = painter.pen()
-        pen.setColor(theme().color("accent" if chosen else "line"))
-        pen.setWidth(width)
-        painter.setPen(pen)
-        painter.setBrush(theme().color("hover" if self.underMouse() and not chosen else "raised"))
-        painter.drawRoundedRect(box, 8, 8)
-        line = theme().row_height("treeRow")
-        draw_icon(painter, QRect(12, 8, 16, line), engine_icon(self.engine), "accent" if chosen else "text2")
-        draw_text(painter, QRect(36, 8, self.width() - 76, line), engine_name(self.engine), "strong", "text")
-        draw_check(painter, QRect(self.width() - 32, 8, 20, line), chosen, True, True)
-        aside = QRect(36, 8 + line - 2, self.width() - 48, line)
-        draw_text(painter, aside, engine_aside(self.engine), "small", "text2")
-        if self.hasFocus():
-            draw_focus_ring(painter, self.rect(), 8)
-        painter.end()
 
 
 class _ConnectionRow(QAbstractButton):
@@ -152,6 +101,38 @@ class _ConnectionRow(QAbstractButton):
         painter.end()
 
 
+class _NoKey(ConfigError):
+    """There is no key to test with."""
+
+
+class _DetailsBox(QFrame):
+    """What the engine of the open connection tells of it, a row each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("connectionDetails")
+        self._rows = QFormLayout()
+        self._rows.setHorizontalSpacing(16)
+        self._rows.setVerticalSpacing(4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 4)
+        column.setSpacing(4)
+        column.addWidget(plain_label("smallStrong", "text2", tr("This connection")))
+        column.addLayout(self._rows)
+
+    @property
+    def has_any(self) -> bool:
+        return self._rows.rowCount() > 0
+
+    def show_details(self, details: Sequence[Detail]) -> None:
+        while self._rows.rowCount():
+            self._rows.removeRow(0)
+        for detail in details:
+            value = paragraph("small", "", "detailLabel", text.shown(detail.value, _DETAIL_CHARS))
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self._rows.addRow(plain_label("small", "text2", text.shown(detail_name(detail), 120)), value)
+
+
 class ConnectDialog(QDialog):
     """Chooses, makes, tests and removes saved connections. Accepted: `chosen_name` is to be opened."""
 
@@ -165,11 +146,13 @@ class ConnectDialog(QDialog):
         engines: Sequence[EngineDescriptor],
         current: str,
         parent: QWidget | None = None,
+        details: Callable[[], Sequence[Detail]] | None = None,
     ) -> None:
+        """`details` tells of the connection that is open, which is `current`."""
         super().__init__(parent)
         self.setObjectName("connectDialog")
         self.setWindowTitle(tr("Connections"))
-        resize_to_design(self, 840, 504)
+        resize_to_design(self, 840, 620)
         self.chosen_name = ""
         self.chosen_is_new = False
         """Whether it names a file that was not open before, and may have to be made."""
@@ -180,6 +163,11 @@ class ConnectDialog(QDialog):
         self._zone = local_zone()
         self._new_place = KeyPlace.KEYRING  # where a new connection's key goes unless told otherwise
         self._edited: SavedConnection | None = None
+        self._current, self._details = current, details
+        self._pause = QTimer(self)
+        """Runs while an address is typed: half of one is no fault yet."""
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE_MS)
         self._build_side()
         self._build_form()
         self._build_foot()
@@ -187,7 +175,7 @@ class ConnectDialog(QDialog):
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(0)
         columns.addWidget(self._side)
-        columns.addWidget(self._form, 1)
+        columns.addWidget(self._page, 1)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
@@ -228,17 +216,12 @@ class ConnectDialog(QDialog):
         column.addWidget(self.new_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def _build_form(self) -> None:
-        self._form = QFrame()
-        self._form.setProperty("surface", "base")
+        self._page = QFrame()
+        self._page.setProperty("surface", "base")
+        self._form = QWidget()
         self._title = plain_label("dialogTitle")
         self._aside = plain_label("small", "text2")
-        self._cards = QButtonGroup(self)
-        cards = QHBoxLayout()
-        cards.setSpacing(12)
-        for engine in self._engines:
-            card = EngineCard(engine)
-            self._cards.addButton(card)
-            cards.addWidget(card)
+        self._cards = EngineCards(self._engines)
         self.name_edit = field("nameEdit", tr("Name"))
         self.path_edit = field("pathEdit", tr("File"))
         self.path_edit.setProperty("kind", "mono")
@@ -253,40 +236,50 @@ class ConnectDialog(QDialog):
         self.variable_edit = field("variableEdit", tr("Environment variable"))
         self.variable_edit.setPlaceholderText(tr("its name, such as {example}", example="CORTEX_KEY"))
         self._modes = plain_label("body")
-        self._result = ResultLine()
+        self._result = ResultLine(QMargins(24, 8, 24, 12))
 
-        path_row = _row(self.path_edit, self.choose_button)
-        access_row = _row(self.read_only_check, _tone(tr("Nothing in it can change until you unlock it.")))
-        modes_row = _row(self._modes, _tone(tr("as this engine declares")))
-        self._path_rows = [(tr("File"), path_row)]
-        self._endpoint_rows = [(tr("Address"), self.endpoint_edit)]
-        self._key_rows: list[tuple[str, QWidget]] = [
-            # Translators: where it is kept.
-            (tr("Key kept"), self.place_box),
-            (tr("Key"), self.key_edit),
-            (tr("Variable"), self.variable_edit),
-        ]
-        rows = [
-            (tr("Name"), self.name_edit),
-            *self._path_rows,
-            *self._endpoint_rows,
-            *self._key_rows,
-            (tr("Access"), access_row),
-            (tr("Search"), modes_row),
-        ]
-        self._fields = rows_of(rows)
-        column = QVBoxLayout(self._form)
+        access = _tone(tr("Nothing in it can change until you unlock it."))
+        access.setWordWrap(True)
+        self._path_row = row_of(self.path_edit, self.choose_button)
+        self._endpoint_row = FaultRow(self.endpoint_edit)
+        self._key_row = FaultRow(self.key_edit)
+        self._fields = rows_of(
+            [
+                (tr("Name"), self.name_edit),
+                (tr("File"), self._path_row),
+                (tr("Address"), self._endpoint_row),
+                # Translators: where it is kept.
+                (tr("Key kept"), self.place_box),
+                (tr("Key"), self._key_row),
+                (tr("Variable"), self.variable_edit),
+                (tr("Access"), row_of(self.read_only_check, access)),
+                (tr("Search"), row_of(self._modes, _tone(tr("as this engine declares")))),
+            ]
+        )
+        self._details_box = _DetailsBox()
+        self._fields.addRow(self._details_box)
+        self.more = MoreSettings(self._engines, self._fields, self)
+        self._column = column = QVBoxLayout(self._form)
         column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(4)
         column.addWidget(self._title)
         column.addWidget(self._aside)
         column.addSpacing(8)
-        column.addLayout(cards)
+        column.addWidget(self._cards)
         column.addSpacing(12)
         column.addLayout(self._fields)
-        column.addSpacing(12)
-        column.addWidget(self._result)
         column.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("connectScroll")
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(self._form)
+        page = QVBoxLayout(self._page)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addWidget(self._scroll, 1)
+        page.addWidget(self._result)
 
     def _build_foot(self) -> None:
         self._foot = QFrame()
@@ -311,11 +304,16 @@ class ConnectDialog(QDialog):
     def _connect(self) -> None:
         self.new_button.clicked.connect(self._on_new_button_clicked)
         self._row_group.buttonClicked.connect(self._on_row_group_button_clicked)
-        self._cards.buttonClicked.connect(self._on_cards_button_clicked)
+        self._cards.group.buttonClicked.connect(self._on_cards_button_clicked)
         self.choose_button.clicked.connect(self._on_choose_button_clicked)
         self.place_box.currentIndexChanged.connect(self._show_fields)
         for edit in (self.name_edit, self.path_edit, self.endpoint_edit, self.key_edit, self.variable_edit):
             edit.textEdited.connect(self._on_edited)
+        self.endpoint_edit.textEdited.connect(lambda: self._pause.start())
+        self.endpoint_edit.editingFinished.connect(self._show_endpoint_fault)
+        self._pause.timeout.connect(self._show_endpoint_fault)
+        self.more.edited.connect(self._on_edited)
+        self.more.left.connect(self._on_more_left)
         self.test_button.clicked.connect(self._on_test_button_clicked)
         self.cancel_button.clicked.connect(self.reject)
         self.open_button.clicked.connect(self._on_open_button_clicked)
@@ -347,13 +345,13 @@ class ConnectDialog(QDialog):
         self._row_group.setExclusive(True)
         settings = saved.settings if saved is not None else EngineSettings()
         engine_id = saved.engine if saved is not None else self._engines[0].id
-        for card in self._cards.buttons():
-            assert isinstance(card, EngineCard)
+        for card in self._cards.cards:
             card.setChecked(card.engine.id == engine_id)
         self.name_edit.setText(saved.name if saved is not None else "")
         self.path_edit.setText(settings.path or "")
         self.read_only_check.setChecked(bool(settings.read_only))
         self.endpoint_edit.setText(settings.endpoint or "")
+        self.more.show_values(settings)
         self.key_edit.clear()  # a kept key never comes back on screen
         place = saved.key_from if saved is not None and saved.key_from is not KeyPlace.NONE else self._new_place
         self.place_box.show_place(place)
@@ -368,6 +366,10 @@ class ConnectDialog(QDialog):
             self._aside.setText(tr("Not opened yet"))
         self.remove_button.setEnabled(saved is not None)
         self._result.hide()
+        self._key_row.show_fault("")
+        is_open = saved is not None and saved.name == self._current
+        self._details_box.show_details(self._details() if is_open and self._details is not None else [])
+        self._fields.setRowVisible(self._details_box, self._details_box.has_any)
         self._show_fields()
 
     def _show_fields(self, *_: object) -> None:
@@ -376,21 +378,62 @@ class ConnectDialog(QDialog):
         shows_path = engine is not None and engine.needs_path
         shows_endpoint = engine is not None and (engine.needs_endpoint or engine.default_endpoint is not None)
         shows_key = engine is not None and engine.needs_key
-        for _words, widget in self._path_rows:
-            self._fields.setRowVisible(widget, shows_path)
-        for _words, widget in self._endpoint_rows:
-            self._fields.setRowVisible(widget, shows_endpoint)
+        self._fields.setRowVisible(self._path_row, shows_path)
+        self._fields.setRowVisible(self._endpoint_row, shows_endpoint)
         self._fields.setRowVisible(self.place_box, shows_key)
-        self._fields.setRowVisible(self.key_edit, shows_key and place is KeyPlace.KEYRING)
+        self._fields.setRowVisible(self._key_row, shows_key and place is KeyPlace.KEYRING)
         self._fields.setRowVisible(self.variable_edit, shows_key and place is KeyPlace.ENVIRONMENT)
         if engine is not None:
             self.endpoint_edit.setPlaceholderText(engine.default_endpoint or "https://\u2026")
             self._modes.setText(text.listed(map(text.word, engine.fetch_modes)) or tr("none"))
+        self.more.show_engine(engine)
+        self._show_endpoint_fault()
         self.open_button.setEnabled(engine is not None)
         self.test_button.setEnabled(engine is not None)
 
+    def _show_endpoint_fault(self) -> None:
+        """Say of an address, before anything is sent there, why nothing will be."""
+        self._pause.stop()
+        self._endpoint_row.show_fault(self._endpoint_fault())
+
+    def _endpoint_fault(self) -> str:
+        engine, endpoint = self._engine(), self.endpoint_edit.text().strip()
+        if engine is None or not endpoint:
+            return ""
+        try:
+            check_url(tr("the address"), endpoint)
+        except ConfigError as error:
+            return text.sentence(error.text)
+        if engine.needs_key and not is_private(endpoint):
+            return tr(
+                "The key would travel unencrypted, so nothing is sent there. Use https://, "
+                "or http:// only for a server on this computer."
+            )
+        return ""
+
+    def _show_fault(self, lane: str, error: TinyMemoryError) -> None:
+        """Say what cannot be used at its field, where one is named, else below."""
+        row: FaultRow | None = None
+        if (name := self.more.named_in(error)) is not None:
+            row = self.more.show_fault(name, error)
+        elif self._endpoint_row.isVisibleTo(self) and (words := self._endpoint_fault()):
+            row = self._endpoint_row
+            row.show_fault(words)
+        elif isinstance(error, _NoKey):
+            row = self._key_row
+            row.show_fault(text.sentence(error.text))
+        if lane == "check":  # a person is at another field by now
+            return
+        if row is None:
+            self._result.show_failure(error)
+            return
+        self._result.hide()
+        row.field.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._column.activate()  # what is said makes it higher
+        self._scroll.ensureWidgetVisible(row)
+
     def _engine(self) -> EngineDescriptor | None:
-        card = self._cards.checkedButton()
+        card = self._cards.group.checkedButton()
         return card.engine if isinstance(card, EngineCard) else None
 
     def _descriptor(self, id: str) -> EngineDescriptor | None:
@@ -404,6 +447,7 @@ class ConnectDialog(QDialog):
         if engine is None:
             raise ConfigError(tr("choose an engine"))
         old = self._edited.settings if self._edited is not None else EngineSettings()
+        more = self.more.values()
         needs_key = engine.needs_key
         place = self.place_box.place if needs_key else KeyPlace.NONE
         path = self.path_edit.text().strip()
@@ -415,6 +459,7 @@ class ConnectDialog(QDialog):
                 "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,
                 "read_only": self.read_only_check.isChecked() or None,
                 "endpoint": self.endpoint_edit.text().strip() or None,
+                **more,
             }
         )
         variable = self.variable_edit.text().strip() or None
@@ -436,36 +481,37 @@ class ConnectDialog(QDialog):
             return typed
         return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
 
-    async def _test(self) -> tuple[str, bool | None]:
+    async def _credential_to_test(self, saved: SavedConnection) -> EngineCredential:
+        """The key to test with, for which a person is asked where it is kept nowhere."""
+        if (credential := await self._credential(saved)) is not None or saved.key_from is KeyPlace.NONE:
+            return credential
+        if saved.key_from is KeyPlace.KEYRING:
+            raise _NoKey(tr("enter the key: none is kept for this connection yet"))
+        why = (await asyncio.to_thread(find_credential, saved, self._keys)).ask_because or ""
+        question = KeyDialog(saved.name, why, self, is_trial=True)
+        return question.credential if await ask(question) else None
+
+    async def _test(self) -> Found | None:
         saved = self.connection()
         path = saved.settings.path
-        if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
+        if path is not None and await asyncio.to_thread(size_of, path) is None:
             await asyncio.to_thread(_check_folder, path)
-            return tr("The file is not there yet: opening makes a new, empty memory."), None
-        settings = saved.settings.model_copy(update={"read_only": True})  # a test leaves no mark
-        engine = build_engine(saved.engine, settings, await self._credential(saved))
-        try:
-            started = time.monotonic()
-            health = await engine.health()
-            took = text.duration(time.monotonic() - started)
-            if not health.is_serving:
-                return text.sentence(health.reason or tr("the engine is down")), False
-            nodes = await engine.namespaces(MetaFilter())
-            total = await engine.explore(ExploreRequest(facet=Facet.KIND, limit=3))
-        finally:
-            await engine.aclose()
-        is_least = nodes.truncated or total.truncated
-        size_bytes = await asyncio.to_thread(_size_bytes, path) if path is not None else None
-        items = text.counted(max(nodes.total, total.total), "item", is_least)
-        at = text.counted(len(nodes.buckets), "node", is_least)
-        if size_bytes is None:
-            words = tr("{items} at {nodes}, answers in {took}.", items=items, nodes=at, took=took)
-        else:
-            size = text.size(size_bytes)
-            words = tr("{items} at {nodes}, {size}, answers in {took}.", items=items, nodes=at, size=size, took=took)
-        if health.state == "ok":
-            return " ".join((tr("Healthy."), words)), True
-        return " ".join((tr("Degraded ({reason}).", reason=text.shown(health.reason or "")), words)), False
+            return Found(tr("The file is not there yet: opening makes a new, empty memory."), None)
+        build = build_engine(saved.engine, saved.settings, _placeholder(saved))  # refused before a key is looked for
+        await build.aclose()
+        credential = await self._credential_to_test(saved)
+        if credential is None and saved.key_from is not KeyPlace.NONE:
+            return None
+        engine = self._engine()
+        endpoint = saved.settings.endpoint_or(engine.default_endpoint) if engine is not None else None
+        server = Server(engine, endpoint, self._zone) if engine is not None and endpoint is not None else None
+        return await try_connection(saved, credential, server)
+
+    async def _check(self) -> None:
+        """Have the engine look at what is set, and reach nothing."""
+        saved = self.connection()
+        build = build_engine(saved.engine, saved.settings, _placeholder(saved))
+        await build.aclose()
 
     async def _save(self) -> str:
         saved = self.connection()
@@ -476,7 +522,7 @@ class ConnectDialog(QDialog):
         build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
         await build.aclose()
         path = saved.settings.path
-        if path is not None and await asyncio.to_thread(_size_bytes, path) is None:
+        if path is not None and await asyncio.to_thread(size_of, path) is None:
             await asyncio.to_thread(_check_folder, path)
         if replacing is None:
             await asyncio.to_thread(self._store.add, saved)
@@ -510,12 +556,20 @@ class ConnectDialog(QDialog):
         self._edit(button.saved)
 
     def _on_cards_button_clicked(self, card: QAbstractButton) -> None:
-        self._on_edited("")
+        self._on_edited()
+        self._key_row.show_fault("")
+        self.more.clear_faults()
         self._show_fields()
 
-    def _on_edited(self, _text: str) -> None:
+    def _on_edited(self, *_: object) -> None:
         self.jobs.cancel("test")
         self._result.hide()
+        self._key_row.show_fault("")
+
+    def _on_more_left(self) -> None:
+        engine = self._engine()
+        if engine is not None and not engine.needs_path:  # which would be made
+            self.jobs.start("check", self._check(), lambda _: None)
 
     def _on_choose_button_clicked(self) -> None:
         self.jobs.start("choose", self._choose(), lambda _: None)
@@ -525,7 +579,7 @@ class ConnectDialog(QDialog):
         path = await choose_memory(self, title, self.path_edit.text(), may_be_new=True)
         if path is not None:
             self.path_edit.setText(str(path))
-            self._on_edited("")
+            self._on_edited()
 
     def _on_test_button_clicked(self) -> None:
         if self.jobs.is_running("test"):
@@ -533,7 +587,13 @@ class ConnectDialog(QDialog):
             return
         self._result.show_words(tr("Testing the connection"), None)
         self.test_button.setText(tr("Stop testing"))
-        self.jobs.start("test", self._test(), lambda result: self._result.show_words(*result))
+        self.jobs.start("test", self._test(), self._on_tested)
+
+    def _on_tested(self, found: Found | None) -> None:
+        if found is None:  # the person did not give a key
+            self._result.hide()
+        else:
+            self._result.show_words(found.words, found.is_good, found.details)
 
     def reject(self) -> None:
         if not self.jobs.is_running("save"):  # a connection and its key are saved, or removed, together
@@ -574,15 +634,10 @@ class ConnectDialog(QDialog):
             self.place_box.show_place(self._new_place)
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
-        self._result.show_failure(error)
-
-
-def _size_bytes(path: str) -> int | None:
-    """A file's size; None where it is not there."""
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return None
+        if isinstance(error, ConfigError | InvalidRequest):
+            self._show_fault(lane, error)
+        elif lane != "check":  # what is said of a field is said while it is filled in, the rest when it is tried
+            self._result.show_failure(error)
 
 
 def _check_folder(path: str) -> None:
@@ -603,15 +658,3 @@ def _tone(words: str) -> QLabel:
     label = plain_label("small", "text3")
     label.setText(words)
     return label
-
-
-def _row(*widgets: QWidget) -> QWidget:
-    whole = QWidget()
-    row = QHBoxLayout(whole)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(8)
-    for widget in widgets:
-        row.addWidget(widget, 1 if isinstance(widget, QLineEdit) else 0)
-    if not any(isinstance(widget, QLineEdit) for widget in widgets):
-        row.addStretch(1)
-    return whole

@@ -12,9 +12,9 @@ from explorer.ui.theme import theme
 
 
 class KeyDialog(QDialog):
-    """Asks for the key of one connection; `credential` holds it for this session only."""
+    """Asks for the key of one connection; `credential` holds it for this session, or with `is_trial` for a test."""
 
-    def __init__(self, connection: str, why: str, parent: QWidget | None = None) -> None:
+    def __init__(self, connection: str, why: str, parent: QWidget | None = None, *, is_trial: bool = False) -> None:
         super().__init__(parent)
         self.setObjectName("keyDialog")
         self.setWindowTitle(tr("Key"))
@@ -26,12 +26,13 @@ class KeyDialog(QDialog):
         reason.setTextFormat(Qt.TextFormat.PlainText)
         reason.setWordWrap(True)
         reason.setProperty("tone", "text2")
-        reason.setText(" ".join((sentence(why), tr("It is used until the program ends."))))
+        used = tr("It is used for this test only.") if is_trial else tr("It is used until the program ends.")
+        reason.setText(" ".join((sentence(why), used)))
         self.key_edit = QLineEdit()
         self.key_edit.setObjectName("keyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_edit.setAccessibleName(tr("Key"))
-        self.open_button = QPushButton(tr("Open"))
+        self.open_button = QPushButton(tr("Test") if is_trial else tr("Open"))
         self.open_button.setProperty("kind", "primary")
         self.open_button.setEnabled(False)
         self.open_button.setDefault(True)
