@@ -29,6 +29,7 @@ from explorer.engines import (
     build_engine,
     list_engines,
 )
+from explorer.engines.cortex.transport import Timing
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.dialogs.connect_parts import trial
 from explorer.ui.dialogs.key import KeyDialog
@@ -42,6 +43,11 @@ from tests.ui.test_connect import result
 from tests.ui.test_connect_settings import choose_engine
 
 ENGINES = pytest.mark.parametrize("id", ["cortexdb", "tinyhumans"])
+
+
+@pytest.fixture(autouse=True)
+def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Timing, "gap", lambda *_: 0.001)
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +159,6 @@ async def test_a_count_that_is_cut_short_is_a_lower_bound(
             ]
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: FakeEngine())
     monkeypatch.setattr(trial, "build_engine", lambda *_: Slow())
     monkeypatch.setattr(trial, "COUNT_S", 0.05)
     async with asking(qtbot, tmp_path, until, "cortexdb", "https://memory.example") as it:
