@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 
 from explorer.contract import (
@@ -170,12 +171,13 @@ class Reading:
         if tally.is_over():
             return
         try:
-            async for page in self._walk.pages(site, narrowing(tally.req.filter)):
-                for found in page:
-                    if _is_shown(found, tally.req.filter):
-                        tally.add(found)
-                if tally.is_over():
-                    return
+            async with aclosing(self._walk.pages(site, narrowing(tally.req.filter))) as pages:
+                async for page in pages:
+                    for found in page:
+                        if _is_shown(found, tally.req.filter):
+                            tally.add(found)
+                    if tally.is_over():
+                        return
         except EndlessListing:
             tally.is_cut = True
 

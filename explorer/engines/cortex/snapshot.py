@@ -17,10 +17,15 @@ from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.cache import ListingCache, Saved
 from explorer.engines.cortex.rows import Rows, Start, Table, new_dictionary
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
-from explorer.engines.cortex.wires import RawEvent, Scopes
+from explorer.engines.cortex.wires import RawEvent, Scopes, batches
 
 RECENT = 300
 """Events of a scope that are known again beside those that start an item: as many as may go without a full walk."""
+_PAGE = 200
+_FIRST = 40
+"""How many copies of events are asked for first where little is likely to be new."""
+_AT_ONCE = 50
+"""Events that are decoded before others on the loop have their turn."""
 _ALONE_S = 10.0
 """A walk left alone for that long begins anew: what came meanwhile is not at its end."""
 _TABLES = 8
@@ -342,16 +347,23 @@ class Snapshot:
             kept.begin()
         try:
             async with self._gate:
-                page = await self._walk.page(kept.site, (), kept.cursor)
+                size = _FIRST if kept.known and not kept.pages else _PAGE
+                page = await self._walk.wire.events(kept.site.path, (), kept.cursor, size)
         except Exception:
             kept.pages = 0  # from the newest on, when it is tried again
             raise
         if self._kept.get(kept.site.path) is not kept:
             return
+        is_known = False
+        for events in batches(page.events, _AT_ONCE):
+            is_known = self._take(kept, events) or is_known
+            await asyncio.sleep(0)
+            if self._kept.get(kept.site.path) is not kept:
+                return
+        # Only now: who is cancelled before leaves the page to be asked for again.
         kept.touched = time()
         kept.pages += 1
         kept.cursor = page.next_cursor
-        is_known = self._take(kept, page.events)
         if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
             kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
             kept.end(is_known=is_known)

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -158,6 +158,15 @@ class Walk:
                 return Site(scope, is_retired)
         return None
 
+    def twins(self, path: str) -> list[Site]:
+        """The scope that a path names, and those of the same node and kind in the other layout."""
+        here = self.site(path)
+        if here is None:
+            return []
+        namespace, kind = here.scope.namespace, here.scope.kind
+        same = {Site(Scope(layout.path(namespace, kind), namespace, kind), old) for layout, old in self._layouts}
+        return _ordered({here, *same})
+
     # --- events
 
     def read(self, site: Site, raw: RawEvent) -> Found | None:
@@ -175,7 +184,7 @@ class Walk:
     async def page(self, site: Site, labels: Sequence[str], cursor: str | None) -> EventPage:
         return await self.wire.events(site.path, labels, cursor)
 
-    async def pages(self, site: Site, labels: Sequence[str] = ()) -> AsyncIterator[list[Found]]:
+    async def pages(self, site: Site, labels: Sequence[str] = ()) -> AsyncGenerator[list[Found], None]:
         """The events of a scope page by page, newest first, each once. Raises EndlessListing past 500 pages."""
         seen: set[str] = set()
         cursor: str | None = None

@@ -266,8 +266,11 @@ class Wire(ABC):
         return Appended(event_id, value.get("replayed_from_idempotency") is True)
 
 
-def experience(scope: str, event: Event) -> dict[str, Any]:
-    """The body that writes an event, with the key by which the server knows it again."""
+def experience(scope: str, event: Event, *, names_actor: bool = False) -> dict[str, Any]:
+    """The body that writes an event, with the key by which the server knows it again.
+
+    `names_actor`: the server is told who was observed, if that is known.
+    """
     context: dict[str, Any] = {"labels": list(event.labels)}
     if event.observed_at is not None:
         context["observed_at"] = event.observed_at
@@ -279,6 +282,9 @@ def experience(scope: str, event: Event) -> dict[str, Any]:
     }
     if not event.derives:
         body["directives"] = {"extract": []}
+    if names_actor and event.actor is not None:
+        kind = event.actor.partition(":")[0] if ":" in event.actor else "user"
+        body["observed_actor"] = {"id": event.actor, "type": kind}
     hashed = json.dumps(body, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return {**body, "idempotency_key": f"tm3:{hashlib.sha256(hashed.encode()).hexdigest()[:56]}"}
 

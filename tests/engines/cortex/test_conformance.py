@@ -36,7 +36,7 @@ SERVERS: dict[str, tuple[str, dict[str, Any]]] = {
     "late, hosted": ("hosted-tenant_root", {**LATE, "max_page": 3}),
     "loose": (
         "hosted-scope_root",
-        {"strips_tenant": True, "string_prefix_scopes": True, "forget_gone_is_missing": True},
+        {"reroots": False, "string_prefix_scopes": True, "forget_gone_is_missing": True},
     ),
 }
 """Servers that differ in what they may differ in, each in one layout."""
