@@ -375,7 +375,7 @@ class ConnectDialog(QDialog):
         engine = self._engine()
         place = self.place_box.place
         shows_path = engine is not None and engine.needs_path
-        shows_endpoint = engine is not None and (engine.needs_endpoint or engine.default_endpoint is not None)
+        shows_endpoint = engine is not None and _takes_endpoint(engine)
         shows_key = engine is not None and engine.needs_key
         self._fields.setRowVisible(self._path_row, shows_path)
         self._fields.setRowVisible(self._endpoint_row, shows_endpoint)
@@ -457,11 +457,13 @@ class ConnectDialog(QDialog):
             update={
                 "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,
                 "read_only": self.read_only_check.isChecked() or None,
-                "endpoint": self.endpoint_edit.text().strip() or None,
+                "endpoint": (self.endpoint_edit.text().strip() or None) if _takes_endpoint(engine) else None,
                 **more,
             }
         )
         variable = self.variable_edit.text().strip() or None
+        if place is KeyPlace.ENVIRONMENT and variable is None:
+            raise ConfigError(tr("name the environment variable that holds the key"))
         try:
             return SavedConnection(
                 name=name,
@@ -636,6 +638,10 @@ class ConnectDialog(QDialog):
             self._show_fault(lane, error)
         elif lane != "check":  # what is said of a field is said while it is filled in, the rest when it is tried
             self._result.show_failure(error)
+
+
+def _takes_endpoint(engine: EngineDescriptor) -> bool:
+    return engine.needs_endpoint or engine.default_endpoint is not None
 
 
 def _check_folder(path: str) -> None:
