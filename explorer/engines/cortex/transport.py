@@ -94,10 +94,19 @@ class _Reply:
     status: int
     body: bytes = field(repr=False)
     asks_to_wait_s: float | None = None
+    is_whole: bool = True
 
     @property
     def is_good(self) -> bool:
         return 200 <= self.status < 300
+
+
+@dataclass(eq=False, slots=True)
+class _Pool:
+    client: httpx.AsyncClient
+    may_share: bool
+    """Whether requests may share a connection (HTTP/2): known from the first answer on."""
+    under_way: int = 0
 
 
 class Transport:
@@ -127,7 +136,7 @@ class Transport:
         self._label = label
         self._hosted = hosted
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
-        self._client: httpx.AsyncClient | None = None
+        self._pool: _Pool | None = None
         self._opening = asyncio.Lock()
         self._pause_ends = 0.0
         self._actor: str | None = None
@@ -191,7 +200,6 @@ class Transport:
             now = asyncio.get_running_loop().time()
             for scope in self._under_way:
                 scope.reschedule(now)
-        client, self._client = self._client, None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSING_S):
@@ -199,8 +207,9 @@ class Transport:
                         self._is_idle.clear()
                         await self._is_idle.wait()
         finally:
-            if client is not None:
-                await client.aclose()
+            pool, self._pool = self._pool, None
+            if pool is not None:
+                await pool.client.aclose()
 
     @contextlib.asynccontextmanager
     async def _alive(self) -> AsyncIterator[None]:
@@ -286,7 +295,7 @@ class Transport:
         self, method: str, route: str, url: str, content: bytes | None, key: str, extra: Mapping[str, str]
     ) -> _Reply:
         await self._wait_out_pause()
-        client = await self._opened()
+        pool = await self._opened()
         import httpx  # which `_opened` loaded
 
         headers = {**self._headers, "accept": "application/json", **extra, "authorization": f"Bearer {key}"}
@@ -295,12 +304,17 @@ class Transport:
         if self._actor is not None:
             headers["x-cortex-actor"] = self._actor
         fault: TinyMemoryError
+        pool.under_way += 1
+        is_whole = False
         try:
             async with (
                 asyncio.timeout(self.timing.request_s),
-                client.stream(method, url, content=content, headers=headers) as response,
+                pool.client.stream(method, url, content=content, headers=headers) as response,
             ):
-                return await self._read(response, self.head(method, route))
+                pool.may_share = response.http_version == "HTTP/2"
+                reply = await self._read(response, self.head(method, route))
+            is_whole = reply.is_whole
+            return reply
         except TinyMemoryError:
             raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError):
@@ -309,6 +323,8 @@ class Transport:
             fault = EngineFailure(f"{self.head(method, route)} gave an answer that cannot be unpacked")
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             fault = self._fault(method, route, fault_class(error), is_untrusted=is_untrusted(error))
+        finally:
+            await self._give_back(pool, is_whole=is_whole)
         # Outside the handler: the library's error holds the request and with it the key.
         raise fault
 
@@ -319,14 +335,16 @@ class Transport:
         if is_good and _number(response.headers.get("content-length", "")) > MAX_ANSWER_BYTES:
             raise too_long
         body = bytearray()
+        is_whole = True
         async for chunk in response.aiter_bytes():
             body += chunk
             if is_good and len(body) > MAX_ANSWER_BYTES:
                 raise too_long
             if not is_good and len(body) >= MAX_ERROR_BYTES:
                 del body[MAX_ERROR_BYTES:]
+                is_whole = False
                 break
-        return _Reply(response.status_code, bytes(body), wait_s)
+        return _Reply(response.status_code, bytes(body), wait_s, is_whole)
 
     def _note_pause(self, response: httpx.Response) -> float | None:
         """The seconds that a busy server asks to wait, which holds for every request from now on."""
@@ -344,12 +362,23 @@ class Transport:
         while (until := self.paused_until) is not None:  # noqa: ASYNC110 (it may have moved while this one slept)
             await asyncio.sleep(max(until - time.monotonic(), 0.0))
 
-    async def _opened(self) -> httpx.AsyncClient:
+    async def _opened(self) -> _Pool:
         async with self._opening:
-            if self._client is None:
+            if self._pool is None:
                 # In a thread: the library and the certificates take a moment to load.
-                self._client = await asyncio.to_thread(self._made)
-            return self._client
+                client = await asyncio.to_thread(self._made)
+                self._pool = _Pool(client, may_share=self._origin.startswith("https:") and _has_http2())
+            return self._pool
+
+    async def _give_back(self, pool: _Pool, *, is_whole: bool) -> None:
+        """Note that a request ended. A connection that others share does not end with one that was given up, and what
+        still comes for that takes up its window until nothing comes for anyone: such a pool gets no more requests.
+        """
+        pool.under_way -= 1
+        if not is_whole and pool.may_share and pool is self._pool:
+            self._pool = None
+        if pool is not self._pool and not pool.under_way:
+            await pool.client.aclose()
 
     def _made(self) -> httpx.AsyncClient:
         import httpx

@@ -476,6 +476,17 @@ async def test_a_body_that_dribbles_is_a_timeout_too() -> None:
         assert "(timeout)" in (await failure(wire.ask("GET", "memory/events"), Unavailable)).text
 
 
+async def test_connecting_has_a_limit_of_its_own() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()  # the handshake is never answered
+
+    async with (
+        raw(talk, after=b"\x16") as endpoint,
+        asking(endpoint.replace("http:", "https:"), hosted=True, timing=Timing(connect_s=0.05)) as wire,
+    ):
+        assert "(timeout)" in (await failure(wire.ask("GET", "memory/events"), Unavailable)).text
+
+
 @pytest.mark.parametrize("sent", [b"", b"nonsense\r\n\r\n", b'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"a"'])
 async def test_a_connection_that_breaks_says_so(sent: bytes) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
