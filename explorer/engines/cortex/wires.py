@@ -115,11 +115,6 @@ class Wire(ABC):
         """The engine's name, with which its errors begin."""
         return self._descriptor.label
 
-    @property
-    def label(self) -> str:
-        """What errors call the server."""
-        return self._descriptor.label
-
     def polls(self) -> Iterator[float]:
         """The gaps in seconds between polls for what was written, without end."""
         return self.timing.polls(doubling=self.hosted)

@@ -497,12 +497,18 @@ async def test_a_hosted_write_whose_every_answer_is_lost() -> None:
 
 async def test_a_hosted_write_that_took_its_claim_and_was_not_applied() -> None:
     timing = replace(QUICK, listed_s=0.4)
-    async with spoiled(True, timing=timing, claim_then_fail=1) as it:
-        error = await it.refusal(Unavailable, it.engine.store(fact("the kiln is hot")))
+    async with spoiled(True, timing=timing, proxied={"only": "experience"}) as it:
+
+        async def takes_its_claim(link: Link) -> None:
+            it.double.claim_then_fail = 1
+            await passes(link)
+
+        it.proxy.plan = [passes, passes, takes_its_claim]
+        error = await it.refusal(Unavailable, it.engine.store(talk("hot?", "very", "hot?")))
         assert "unknown" in error.text
-        assert it.texts() == []
-        await it.engine.store(fact("the kiln is hot"))
-        assert it.texts() == ["the kiln is hot"]
+        assert it.texts() == ["hot?", "very"], "the first of these words is not taken for the last"
+        assert (await it.engine.store(talk("hot?", "very", "hot?"))).replayed is False
+        assert it.texts() == ["hot?", "hot?", "very"]
 
 
 # Removals and answers

@@ -359,7 +359,7 @@ async def test_a_removal_between_pack_and_answer_costs_a_round() -> None:
 async def test_a_pack_without_an_id_is_a_failure_and_nothing_is_answered_from_it() -> None:
     async with served(packs_without_id=1) as (double, engine):
         lay(double, engine, fact("tea is green"))
-        with pytest.raises(EngineFailure, match="CortexDB: .* no id"):
+        with pytest.raises(EngineFailure, match=r"CortexDB: .* no id"):
             await told(engine, "tea?")
         assert double.count("answer") == 0
 

@@ -298,7 +298,7 @@ async def test_a_listing_of_scopes_that_was_cut_stops_every_removal_before_it_be
             engine.forget_within(ids, None),
             engine.erase(EraseRequest(reach=EVERYWHERE, kinds=LEARNINGS)),
         ):
-            with pytest.raises(EngineFailure, match="(CortexDB|TinyHumans) cut its list"):
+            with pytest.raises(EngineFailure, match=r"(CortexDB|TinyHumans): the server cut its list"):
                 await call
         assert len(double.log) == 2
         assert set(double.counts()) == {"scopes"}
