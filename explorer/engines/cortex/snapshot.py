@@ -15,17 +15,16 @@ from functools import partial
 from explorer.contract import ItemId, ItemKind, Namespace, Reach, admitted_by
 from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.cache import ListingCache, Saved
+from explorer.engines.cortex.envelope import continues
 from explorer.engines.cortex.rows import Rows, Start, Table, new_dictionary
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
-from explorer.engines.cortex.wires import RawEvent, Scopes, batches
+from explorer.engines.cortex.wires import RawEvent, Scopes
 
 RECENT = 300
 """Events of a scope that are known again beside those that start an item: as many as may go without a full walk."""
 _PAGE = 200
 _FIRST = 40
 """How many copies of events are asked for first where little is likely to be new."""
-_AT_ONCE = 50
-"""Events that are decoded before others on the loop have their turn."""
 _ALONE_S = 10.0
 """A walk left alone for that long begins anew: what came meanwhile is not at its end."""
 _TABLES = 8
@@ -119,6 +118,16 @@ class Kept:
 
     def clear(self) -> None:
         self.rows, self.held, self.foreign, self.recent = self.rows.emptied(), set(), [], []
+
+    def take(self, new: Iterable[str], starts: Iterable[Start], foreign: Iterable[str]) -> None:
+        """What a page has that was not met before."""
+        self.seen.update(dict.fromkeys(new))
+        self.foreign += foreign
+        for start in starts:
+            if self.known:
+                self.fresh.append(start)
+            else:
+                self.add(start, -len(self.rows))
 
     def add(self, start: Start, stored: int) -> None:
         if start.id not in self.held:
@@ -354,16 +363,18 @@ class Snapshot:
             raise
         if self._kept.get(kept.site.path) is not kept:
             return
-        is_known = False
-        for events in batches(page.events, _AT_ONCE):
-            is_known = self._take(kept, events) or is_known
-            await asyncio.sleep(0)
-            if self._kept.get(kept.site.path) is not kept:
-                return
+        met = [raw.id for raw in page.events]
+        new = {raw.id: raw for raw in page.events if raw.id not in kept.known and raw.id not in kept.seen}
+        # To decode a page takes longer than the loop may stand still.
+        starts, foreign = await asyncio.to_thread(self._decoded, kept.site, list(new.values()))
+        if self._kept.get(kept.site.path) is not kept:
+            return
         # Only now: who is cancelled before leaves the page to be asked for again.
         kept.touched = time()
         kept.pages += 1
         kept.cursor = page.next_cursor
+        kept.take(new, starts, foreign)
+        is_known = not kept.known.isdisjoint(met)
         if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
             kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
             kept.end(is_known=is_known)
@@ -371,25 +382,18 @@ class Snapshot:
             self._number(kept)
         self.generation += 1
 
-    def _take(self, kept: Kept, events: Iterable[RawEvent]) -> bool:
-        """Add what a page holds; whether an event of it is known."""
-        is_known = False
+    def _decoded(self, site: Site, events: Iterable[RawEvent]) -> tuple[list[Start], list[str]]:
+        """Those of the events that start an item, and the ids of those that are other programs'."""
+        starts, foreign = [], []
         for raw in events:
-            if raw.id in kept.known:
-                is_known = True
-            elif raw.id not in kept.seen:
-                kept.seen[raw.id] = None
-                found = self._walk.read(kept.site, raw)
-                if found is None:
-                    if raw.id in self._walk.foreign:
-                        kept.foreign.append(raw.id)
-                elif found.starts:
-                    start = Start.of(raw, found.envelope)
-                    if kept.known:
-                        kept.fresh.append(start)
-                    else:
-                        kept.add(start, -len(kept.rows))
-        return is_known
+            if continues(raw.labels):  # as half of all events may, and to decode one takes as long as all else
+                continue
+            found = self._walk.read(site, raw)
+            if found is not None and found.starts:
+                starts.append(Start.of(raw, found.envelope))
+            elif raw.id in self._walk.foreign:
+                foreign.append(raw.id)
+        return starts, foreign
 
     def _number(self, kept: Kept) -> None:
         """Note with which version of the snapshot each item came; the first reading of a scope brings nothing new."""

@@ -144,7 +144,7 @@ async def test_at_most_four_scopes_are_walked_at_a_time() -> None:
     async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
         put(double, "direct", [learning("note", f"agent:a{number}") for number in range(30)])
         await open_window(engine)
-        assert double.listings_peak == 4
+        assert 1 < double.listings_peak <= 4
 
 
 # --- that it is right
