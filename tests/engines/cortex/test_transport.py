@@ -27,7 +27,8 @@ from explorer.contract import (
 from explorer.engines import StaticCredential
 from explorer.engines.cortex import transport as module
 from explorer.engines.cortex.failures import error_code, fault_class, is_insufficient_credits, without_words
-from explorer.engines.cortex.transport import Timing, Transport, Tries
+from explorer.engines.cortex.pacing import Timing, Tries
+from explorer.engines.cortex.transport import Transport
 from tests.conftest import Until
 from tests.doubles.serving import Reply
 from tests.engines.cortex.answering import KEY, QUICK, Gate, answering, asking, keys, reply, wrapped

@@ -29,8 +29,8 @@ from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.envelope import Event, lay_out
 from explorer.engines.cortex.failures import error_code
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing
 from explorer.engines.cortex.wires import (
     MAX_FORGOTTEN,
     MAX_LABELS,
