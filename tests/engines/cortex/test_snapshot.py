@@ -343,6 +343,31 @@ async def test_what_others_do_is_found_by_a_refresh(wire: str) -> None:
         assert (after.total, after.added, after.gone_since(before)) == (4, 2, 1)
 
 
+@on_each_wire
+async def test_a_scope_that_another_erased_is_gone_after_a_refresh(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine, opened(double, wire) as other:
+        put(double, wire, [learning("note"), learning("elsewhere", "team:acme")])
+        before = await engine.changes(ALL)
+        assert before is not None
+        await other.erase(EraseRequest(reach=Reach.exact(Namespace.parse("team:acme"))))
+        engine.refresh()
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert after.mark != before.mark
+        assert (after.total, after.added, after.gone_since(before)) == (1, 0, 1)
+
+
+@on_each_wire
+async def test_a_mark_stays_while_more_scopes_are_read(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine:
+        put(double, wire, made(60))
+        filter = MetaFilter(reach=Reach.exact(Namespace.parse("agent:a")))
+        before = await engine.changes(filter)
+        assert before is not None
+        await open_window(engine)
+        assert await engine.changes(filter, before.mark) == before.model_copy(update={"added": 0})
+
+
 async def test_an_item_that_a_read_does_not_find_leaves_the_lists() -> None:
     async with CortexDouble() as double, opened(double) as engine, opened(double) as other:
         ids = put(double, "direct", [learning(f"note {number}") for number in range(3)])
