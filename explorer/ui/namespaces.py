@@ -233,7 +233,7 @@ class NamespacePanel(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("namespacePanel")
-        self._why_not_forget = self._why_not_erase = self._why_not_move = ""
+        self._why_not_forget = self._why_not_erase = self._why_not_erase_tree = self._why_not_move = ""
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
@@ -514,12 +514,14 @@ class NamespacePanel(QWidget):
         menu.addSeparator()
         for words, target, act in _removals(node.namespace):
             action = menu.addAction(words, partial(self.removal_wanted.emit, target, act))
-            allow(action, self._why_not_erase if act is Action.ERASE else self._why_not_forget)
+            why_not_erase = self._why_not_erase_tree if target.is_whole_tree else self._why_not_erase
+            allow(action, why_not_erase if act is Action.ERASE else self._why_not_forget)
         menu.popup(at)
 
-    def allow_removing(self, why_not_forget: str, why_not_erase: str) -> None:
-        """Let nodes be forgotten and erased, or say why they cannot be."""
+    def allow_removing(self, why_not_forget: str, why_not_erase: str, why_not_erase_tree: str) -> None:
+        """Let nodes be forgotten and erased, and the whole tree be erased, or say why they cannot be."""
         self._why_not_forget, self._why_not_erase = why_not_forget, why_not_erase
+        self._why_not_erase_tree = why_not_erase_tree
 
     def allow_moving(self, why_not: str) -> None:
         """Let what is at nodes be moved and copied, or say why it cannot be."""
