@@ -480,6 +480,8 @@ class Wire:
         demand(ids or everything, 422, "EMPTY_SELECTOR_WITHOUT_CONFIRMATION")
         demand(len(ids) <= double.max_forget_ids, 422, "TOO_MANY_IDS")
         gone = 0
+        if double.forget_refuses_stale and not set(ids) <= {each.id for each in double.log.held(scope)}:
+            raise Refused(*double.forget_refuses_stale)
         if cascade == "redact_events":
             gone = double.log.drop(scope, ids) if ids else double.log.drop_all(scope)
             built = double._beliefs.get(scope, [])

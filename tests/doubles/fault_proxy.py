@@ -80,7 +80,7 @@ class FaultProxy:
     """What the path of a request ends in to be spoiled at all; others pass."""
     tls: ssl.SSLContext | None = None
     speaks_tls: bool = False
-    """Whether `endpoint` is https: without `tls`, it is one that the listener does not understand."""
+    """`endpoint` is https, which the listener does not understand."""
     seen: list[str] = field(default_factory=list)
     """`METHOD /path?query` of each request that came, in order."""
     keys: list[str] = field(default_factory=list)
@@ -128,7 +128,11 @@ class FaultProxy:
         self._tasks.add(task)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ValueError):
-                await self._pass(reader, writer)
+                if self.speaks_tls:
+                    await reader.read(1)
+                    writer.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+                else:
+                    await self._pass(reader, writer)
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -47,6 +47,8 @@ class Knobs:
     forget_then_fail: int = 0
     forget_gone_is_missing: bool = False
     """A forget that finds none of its ids is 404."""
+    forget_refuses_stale: Failure | None = None
+    """What a forget fails with, unapplied, that names an id which is not there, be it among a hundred that are."""
     claim_then_fail: int = 0
     fail_nth_experience: int | None = None
     """That write, counted from 1, is 400 and unapplied."""

@@ -29,6 +29,7 @@ from explorer.engines import (
 )
 
 KEY = "sk-live-0123456789"
+BUILT_IN = ["sqlite", "cortexdb", "tinyhumans", "reference"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -109,7 +110,7 @@ SQLITE = entry("sqlite")
 
 
 def test_built_in_engines_come_first() -> None:
-    assert [engine.id for engine in list_engines()][:2] == ["sqlite", "reference"]
+    assert [engine.id for engine in list_engines()] == BUILT_IN
     assert broken_engines() == []
 
 
@@ -130,9 +131,21 @@ def test_importing_the_package_loads_no_engine() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_listing_engines_loads_nothing_that_speaks_http() -> None:
+    code = (
+        "import sys\n"
+        "from explorer.engines import list_engines\n"
+        "assert [engine.id for engine in list_engines()][1:3] == ['cortexdb', 'tinyhumans']\n"
+        "loaded = {'httpx', 'explorer.engines.cortex.engine', 'explorer.engines.cortex.transport'}\n"
+        "print(sorted(loaded & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_installed_packages_add_engines_by_id(install: Install) -> None:
     install("acme_memory", ACME, "second = acme_memory:ZEBRA", "first = acme_memory:ENTRY")
-    assert [engine.id for engine in list_engines()] == ["sqlite", "reference", "acme", "zebra"]
+    assert [engine.id for engine in list_engines()] == [*BUILT_IN, "acme", "zebra"]
     assert isinstance(build_engine("zebra", EngineSettings(), None), ReferenceEngine)
     assert broken_engines() == []
 
@@ -158,7 +171,7 @@ def test_broken_package_costs_its_engine_only(
 ) -> None:
     install("broken", source, point)
     install("acme_memory", ACME, "acme = acme_memory:ENTRY")
-    assert [engine.id for engine in list_engines()] == ["sqlite", "reference", "acme"]
+    assert [engine.id for engine in list_engines()] == [*BUILT_IN, "acme"]
     (left_out,) = broken_engines()
     assert says in left_out.reason
     assert len(left_out.reason) < 400
@@ -169,7 +182,7 @@ def test_broken_package_costs_its_engine_only(
 
 def test_second_package_of_one_id_is_left_out(install: Install) -> None:
     install("acme_memory", ACME, "a = acme_memory:ENTRY", "b = acme_memory:ENTRY")
-    assert [engine.id for engine in list_engines()][2:] == ["acme"]
+    assert [engine.id for engine in list_engines()] == [*BUILT_IN, "acme"]
     assert [left_out.name for left_out in broken_engines()] == ["b"]
 
 
@@ -196,7 +209,9 @@ def refusal(id: str, settings: EngineSettings | None = None, credential: EngineC
 
 
 def test_unknown_id_names_those_that_are_known() -> None:
-    assert refusal("nope").startswith("unknown memory engine `nope`; choose one of `sqlite`, `reference`")
+    assert refusal("nope").startswith(
+        "unknown memory engine `nope`; choose one of `sqlite`, `cortexdb`, `tinyhumans`, `reference`"
+    )
 
 
 def test_missing_endpoint_comes_first(only: Callable[[EngineEntry], None]) -> None:

@@ -55,6 +55,7 @@ def build_hosted(settings: EngineSettings, credential: EngineCredential) -> Memo
 
 
 def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
+    from explorer.engines.cortex.cache import ListingCache
     from explorer.engines.cortex.direct import DirectWire
     from explorer.engines.cortex.engine import CortexEngine
     from explorer.engines.cortex.hosted import HostedWire
@@ -63,4 +64,4 @@ def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bo
     checked = CortexSettings.of(settings, hosted=hosted)
     wire = (HostedWire if hosted else DirectWire)(checked, credential)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
-    return CortexEngine(wire, checked, descriptor)
+    return CortexEngine(wire, checked, descriptor, ListingCache.of(settings, checked))

@@ -123,7 +123,9 @@ class Browsing:
             added = table.added(rows, int(version)) if begin == self._begin else None
             return Changes(mark=mark, total=len(rows), added=added)
 
-        return await asyncio.to_thread(count)
+        changes = await asyncio.to_thread(count)
+        await self._snapshot.save()  # here, where nobody waits for the answer
+        return changes
 
     async def list_span(self, req: SpanRequest) -> Span:
         req.check()

@@ -44,6 +44,10 @@ class _Unit:
     section: str | None
 
 
+_Sized = tuple[str, int]
+"""A text and its escaped length."""
+
+
 def escaped_length(text: str) -> int:
     """The bytes of `text` inside a JSON string."""
     return len(encode_basestring(text).encode("utf-8")) - 2
@@ -70,11 +74,15 @@ def cut(text: str, overhead: int, target: int = TARGET, limit: int = LIMIT) -> l
         return [Piece(text, None, None)]
     is_paged = PAGE_BREAK in text
     made: list[Piece] = []
-    parts = [(part, unit) for unit in _units(text) for part in _fitted(unit.text, pack)]
-    for group in _packed([part for part, _ in parts], pack if target else 0):
-        first, last = parts[group.start][1], parts[group.stop - 1][1]
-        pages = (first.page, last.page) if is_paged else None
-        made.append(Piece("".join(part for part, _ in parts[group.start : group.stop]), pages, first.section))
+    units: list[_Unit] = []  # of each part
+    parts: list[_Sized] = []
+    for unit in _units(text):
+        fitted = _fitted(unit.text, pack)
+        parts += fitted
+        units += [unit] * len(fitted)
+    for group in _packed(parts, pack if target else 0):
+        first, last = units[group.start], units[group.stop - 1]
+        made.append(Piece(_joined(parts, group)[0], (first.page, last.page) if is_paged else None, first.section))
     return made
 
 
@@ -114,37 +122,42 @@ def _headings(text: str) -> Iterator[tuple[int, str]]:
             yield found.start(), text[begin : min(title_end, begin + MAX_SECTION)]
 
 
-def _fitted(text: str, pack: int) -> list[str]:
+def _fitted(text: str, pack: int) -> list[_Sized]:
     """`text` in parts of at most `pack` bytes: cut after blank lines, else after lines, else anywhere."""
-    if escaped_length(text) <= pack:
-        return [text]
+    size = escaped_length(text)
+    if size <= pack:
+        return [(text, size)]
     for separator in ("\n\n", "\n"):
         lines = text.split(separator)
         parts = [line + separator for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
         if len(parts) > 1:
             finer = [fine for part in parts for fine in _fitted(part, pack)]
-            return ["".join(finer[group.start : group.stop]) for group in _packed(finer, pack)]
+            return [_joined(finer, group) for group in _packed(finer, pack)]
     return _by_characters(text, pack)
 
 
-def _by_characters(text: str, pack: int) -> list[str]:
+def _by_characters(text: str, pack: int) -> list[_Sized]:
     parts = []
     while text:
         # A character takes at least one byte.
         most = bisect_right(range(1, min(pack, len(text)) + 1), pack, key=lambda count: escaped_length(text[:count]))
-        parts.append(text[:most])
+        parts.append((text[:most], escaped_length(text[:most])))
         text = text[most:]
     return parts
 
 
-def _packed(parts: list[str], pack: int) -> Iterator[range]:
+def _packed(parts: list[_Sized], pack: int) -> Iterator[range]:
     """Runs of neighbouring parts that fit together, each as long as it can be; one part is always a run."""
     start = size = 0
-    for at, part in enumerate(parts):
-        length = escaped_length(part)
+    for at, (_, length) in enumerate(parts):
         if at > start and size + length > pack:
             yield range(start, at)
             start, size = at, 0
         size += length
     if parts:
         yield range(start, len(parts))
+
+
+def _joined(parts: list[_Sized], group: range) -> _Sized:
+    together = parts[group.start : group.stop]
+    return "".join(text for text, _ in together), sum(size for _, size in together)

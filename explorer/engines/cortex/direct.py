@@ -18,7 +18,7 @@ from explorer.engines.cortex import DIRECT
 from explorer.engines.cortex.envelope import Event
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing, Tries
-from explorer.engines.cortex.wires import Appended, Erased, Wire, experience
+from explorer.engines.cortex.wires import MAX_BULK, Appended, Erased, Wire, batches, experience
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,14 @@ class DirectWire(Wire):
         params = [("wait", "indexed")] if waits else []
         if len(bodies) == 1:
             return self.appended("experience", await self._ask("POST", "experience", params=params, body=bodies[0]))
-        body = {"items": bodies, "ordering": "strict_temporal"}
-        value = await self._ask("POST", "experience/bulk", params=params, body=body)
-        results = value.get("results") if isinstance(value, dict) else None
-        if not isinstance(results, list) or len(results) != len(bodies):
-            raise self.bad("POST", "experience/bulk", "one result for each event")
-        appended = [self.appended("experience/bulk", result) for result in results]
+        appended: list[Appended] = []
+        for batch in batches(bodies, MAX_BULK):
+            body = {"items": batch, "ordering": "strict_temporal"}
+            value = await self._ask("POST", "experience/bulk", params=params, body=body)
+            results = value.get("results") if isinstance(value, dict) else None
+            if not isinstance(results, list) or len(results) != len(batch):
+                raise self.bad("POST", "experience/bulk", "one result for each event")
+            appended += [self.appended("experience/bulk", result) for result in results]
         return Appended(appended[-1].event_id, all(one.replayed for one in appended))
 
     async def _forget(self, body: dict[str, Any]) -> None:

@@ -79,11 +79,10 @@ class CortexEngine(MemoryEngine):
         self._wire = wire
         self._settings = settings
         self._descriptor = descriptor
-        self._cache = cache
         self._walk = Walk(wire, settings)
         self._reading = Reading(self._walk)
         self._ranking = Ranking(self._walk, self._reading)
-        self._snapshot = Snapshot(self._walk)
+        self._snapshot = Snapshot(self._walk, cache)
         self._browsing = Browsing(self._snapshot)
         self._removing = Removing(self._walk, self._snapshot.forget_scope)
         self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
@@ -92,7 +91,10 @@ class CortexEngine(MemoryEngine):
         return self._descriptor.model_copy(deep=True)
 
     async def aclose(self) -> None:
-        await self._wire.aclose()
+        try:
+            await self._snapshot.save()
+        finally:
+            await self._wire.aclose()
 
     def waiting(self) -> Waiting | None:
         paused_until = self._wire.transport.paused_until
@@ -137,10 +139,19 @@ class CortexEngine(MemoryEngine):
         return await self._reading.export(req)
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
-        return await self._reading.get(req)
+        hits = await self._reading.get(req, self._likely(req.ids))
+        self._snapshot.note_missing(set(req.ids) - {hit.id for hit in hits}, req.reach)
+        return hits
 
     async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        return await self._reading.get_items(req)
+        found = await self._reading.get_items(req, self._likely(req.ids))
+        self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
+        return found
+
+    def _likely(self, ids: Listed[ItemId]) -> dict[str, Listed[ItemId]]:
+        """By path, the items that are in a scope as far as it was read."""
+        paths = sorted(self._snapshot.paths_of(ids))
+        return {path: [id for id in ids if self._snapshot.holds(path, id)] for path in paths}
 
     def refresh(self) -> None:
         """All is read from the server anew: what other programs stored or removed is found by nothing else."""
@@ -185,16 +196,17 @@ class CortexEngine(MemoryEngine):
         return await self._ranking.recall(req)
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:
-        return await self._removing.forget(target)
+        return await self._removing.forget(target, self._likely(target.ids or []))
 
     async def forget_within(self, ids: Listed[ItemId], reach: Reach | None) -> ForgetReport:
-        return await self._removing.forget_within(ids, reach)
+        return await self._removing.forget_within(ids, reach, self._likely(ids))
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        report = await self._removing.erase(req)
-        if req.is_whole_tree:
-            self.refresh()  # on the hosted wire no scope is named
-        return report
+        try:
+            return await self._removing.erase(req)
+        finally:
+            if req.is_whole_tree:
+                self._snapshot.forget_everything()  # on the hosted wire no scope is named
 
     async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
         if self._descriptor.consolidation is Consolidation.NONE:

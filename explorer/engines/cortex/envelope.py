@@ -6,7 +6,7 @@ Source: cortex, sections 1, 2.3 and 3.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ from explorer.engines.cortex.chunks import LIMIT, PAGE_BREAK, SECTION_RESERVE, P
 from explorer.engines.cortex.digests import is_digest_of, path_digest, path_digests
 from explorer.engines.cortex.labels import MAX_LABEL_BYTES, MAX_LABELS, lookup_labels, place_labels, sent_id
 
-_IN_LABELS = 3
+IN_LABELS = 3
 _IN_TEXT = 2
 _PART = "tm:e:"
 _SLICE = 240
@@ -172,6 +172,17 @@ def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
     return [_event(base)]
 
 
+def lay_out_whole(item: StoreItem, id: ItemId) -> Event:
+    """A document or learning as one event, however long. Raises InvalidRequest where the server takes none so long."""
+    return _event(_envelope(item, id))
+
+
+def lay_out_pieces(item: StoreItem, id: ItemId, pieces: Mapping[int, Piece], count: int) -> list[Event]:
+    """Some pieces, by their number, of a document that is cut into `count`, otherwise than `lay_out` cuts it."""
+    base = _envelope(item, id)
+    return [_event(_piece(base, index, count, piece)) for index, piece in pieces.items()]
+
+
 def _envelope(item: StoreItem, id: ItemId) -> Envelope:
     """The envelope of the item's only event, or what those of its parts have in common."""
     meta = item.meta
@@ -252,7 +263,7 @@ def _event(envelope: Envelope) -> Event:
     labels = lookup_labels(envelope.id, meta, envelope.ws)
     text = as_text
     if envelope.text:
-        bare = envelope.model_copy(update={"v": _IN_LABELS, "text": ""}).model_dump_json()
+        bare = envelope.model_copy(update={"v": IN_LABELS, "text": ""}).model_dump_json()
         full = [*labels, *_readable(envelope), *_sliced(bare)]
         if len(full) <= MAX_LABELS:
             labels, text = full, envelope.text
@@ -293,9 +304,9 @@ def _sliced(text: str) -> list[str]:
 
 def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     """What the event with this text and these labels says of an item; None where it is someone else's."""
-    joined = _joined(labels)
+    joined = joined_labels(labels)
     if joined is not None:
-        found = _read(joined, _IN_LABELS, text)
+        found = _read(joined, IN_LABELS, text)
         if found is not None:
             return found
     if text[:1] not in ("{", "[", " ", "\t", "\n", "\r"):
@@ -307,7 +318,7 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     return found
 
 
-def _joined(labels: Sequence[str]) -> str | None:
+def joined_labels(labels: Sequence[str]) -> str | None:
     """The text that the part labels hold between them; None where one is missing or is none of ours."""
     slices: dict[int, str] = {}
     for label in labels:

@@ -86,7 +86,8 @@ class Ranking:
             best = max(range(len(sites)), key=lambda position: len(admitted[position]))
             pack = packs[best]
             if pack.id is None:
-                raise EngineFailure(f"the pack recalled from `{sites[best].path}` has no id to answer from")
+                path = sites[best].path
+                raise EngineFailure(f"{walk.wire.label}: the pack recalled from `{path}` has no id to answer from")
             try:
                 said = await walk.wire.answer(sites[best].path, req.question, pack.id, req.instructions)
             except NotFound as error:  # any removal drops every pack

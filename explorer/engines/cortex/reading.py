@@ -6,7 +6,7 @@ Source: cortex, "list", "get", "export", "explore and health", "Rebuilding an it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from explorer.contract import (
@@ -34,6 +34,11 @@ from explorer.engines.cortex.walking import MAX_PAGES, Bookmark, EndlessListing,
 
 Shown = dict[ItemId, tuple[Site, Found]]
 """Items in order, each by the scope and the event that show it."""
+
+Likely = Mapping[str, Sequence[ItemId]]
+"""By the path of a scope, the items that were there before: it is asked for them first."""
+
+NOWHERE: Likely = {}
 
 
 class Reading:
@@ -65,11 +70,10 @@ class Reading:
             next_cursor=cursor,
         )
 
-    async def get(self, req: GetRequest, likely: Sequence[str] = ()) -> list[Hit]:
-        """`likely`: paths of the scopes to ask first."""
+    async def get(self, req: GetRequest, likely: Likely = NOWHERE) -> list[Hit]:
         return [Hit.of_item(id, item) for id, item in await self._got(req, likely)]
 
-    async def get_items(self, req: GetRequest, likely: Sequence[str] = ()) -> list[Exported]:
+    async def get_items(self, req: GetRequest, likely: Likely = NOWHERE) -> list[Exported]:
         return [_exported(id, item) for id, item in await self._got(req, likely)]
 
     async def explore(self, req: ExploreRequest) -> ExplorePage:
@@ -97,16 +101,16 @@ class Reading:
             while True:
                 pages += 1
                 if pages > most:
-                    raise EngineFailure(f"the listing has no end: {most} pages were read for one request")
+                    raise EngineFailure(f"{walk.wire.label}: the listing has no end: {most} pages were read for it")
                 page = await walk.page(site, labels, at.engine)
                 events = page.events
-                reads = [walk.read(site, raw) for raw in events]
-                matching = [found if found and _is_shown(found, filter) else None for found in reads]
-                hidden = await walk.superseded(site, [found.id for found in matching if found is not None])
                 position, last = _resumed(at, [raw.id for raw in events]), at.last
+                reads = [walk.read(site, raw) for raw in {raw.id: raw for raw in events[position:]}.values()]
+                matching = {found.event_id: found for found in reads if found is not None and _is_shown(found, filter)}
+                hidden = await walk.superseded(site, [found.id for found in matching.values()])
                 while position < len(events) and len(shown) < req.limit:
                     is_copy, last = events[position].id == last, events[position].id
-                    found = None if is_copy else matching[position]
+                    found = None if is_copy else matching.get(last)
                     if found is not None and found.id not in hidden:
                         shown.setdefault(found.id, (site, found))
                     position += 1
@@ -142,21 +146,25 @@ class Reading:
                 items[id] = item
         return items
 
-    async def _got(self, req: GetRequest, likely: Sequence[str]) -> list[tuple[ItemId, StoreItem]]:
+    async def _got(self, req: GetRequest, likely: Likely) -> list[tuple[ItemId, StoreItem]]:
         req.check()
-        sites = await self._walk.sites(req.reach)
         ids = list(dict.fromkeys(req.ids))
         items: dict[ItemId, StoreItem] = {}
-        for site in sorted(sites, key=lambda site: site.path not in likely):
-            missing = [id for id in ids if id not in items]
-            if not missing:
-                break
-            held = await self._walk.look_up({site: missing})
-            for id, events in held[site].items():
-                item = _rebuilt(found for found in events if admitted_by(req.reach, found.envelope.meta.namespace))
-                if item is not None:
-                    items[id] = item
+        for held in (await self._walk.look_up(self._near(req, likely))).values():
+            _take(items, req, held)
+        if len(items) < len(ids):
+            for site in await self._walk.sites(req.reach):
+                missing = [id for id in ids if id not in items]
+                if not missing:
+                    break
+                _take(items, req, (await self._walk.look_up({site: missing}))[site])
         return [(id, items[id]) for id in ids if id in items]
+
+    def _near(self, req: GetRequest, likely: Likely) -> dict[Site, Sequence[ItemId]]:
+        """The likely scopes that are in reach, in reading order."""
+        near = {site: ids for path, ids in likely.items() if (site := self._walk.site(path)) is not None}
+        admitted = [site for site in near if admitted_by(req.reach, site.scope.namespace)]
+        return {site: near[site] for site in sorted(admitted, key=lambda site: site.order)}
 
     async def _count(self, site: Site, tally: _Tally) -> None:
         if tally.is_over():
@@ -239,6 +247,14 @@ def _resumed(mark: Bookmark, ids: Sequence[str]) -> int:
 def _rebuilt(events: Iterable[Found]) -> StoreItem | None:
     envelopes = [found.envelope for found in events]
     return rebuild(envelopes) if envelopes else None
+
+
+def _take(items: dict[ItemId, StoreItem], req: GetRequest, held: Mapping[ItemId, Sequence[Found]]) -> None:
+    """Add the items that are whole and in reach; one that is there already is of a scope that goes before."""
+    for id, events in held.items():
+        item = _rebuilt(found for found in events if admitted_by(req.reach, found.envelope.meta.namespace))
+        if item is not None:
+            items.setdefault(id, item)
 
 
 def _exported(id: ItemId, item: StoreItem) -> Exported:

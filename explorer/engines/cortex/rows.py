@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from explorer.contract import (
     Facet,
     ItemId,
     ListOrder,
+    MemoryMeta,
     MetaFilter,
     Namespace,
     SortBy,
-    SourceKind,
     Timestamp,
     admitted_by,
     is_path_prefix,
@@ -33,7 +34,8 @@ from explorer.contract import (
 )
 from explorer.contract.timeline import day_of
 from explorer.engines.cortex.digests import digests_of
-from explorer.engines.cortex.envelope import Envelope
+from explorer.engines.cortex.envelope import IN_LABELS, Envelope, joined_labels
+from explorer.engines.cortex.wires import RawEvent
 
 UNDATED = np.iinfo(np.int64).min
 TEXT_CHARS = 600
@@ -41,26 +43,26 @@ TEXT_CHARS = 600
 
 Array = npt.NDArray[Any]
 Value = Hashable
-Raw = dict[str, Any]
-"""An envelope as JSON has it."""
 
 
-# What a row holds in each column, of its envelope and the metadata in it. None is no value.
-_OF: dict[str, Callable[[Raw, Raw], Value]] = {
-    "reach": lambda raw, meta: meta.get("namespace", "root"),
-    "kinds": lambda raw, meta: raw["kind"],
-    "sources": lambda raw, meta: meta.get("source", {}).get("kind", SourceKind.AGENT.value),
-    "source_id": lambda raw, meta: meta.get("source", {}).get("id"),
-    "workspace": lambda raw, meta: _hidden(meta.get("workspace"), raw.get("ws")),
-    "folder": lambda raw, meta: _hidden(meta.get("folder"), tuple(raw.get("fd", ()))),
-    "file_path": lambda raw, meta: _hidden(meta.get("file_path"), tuple(raw.get("fp", ()))),
-    "turns": lambda raw, meta: tuple(meta["turns"].values()) if "turns" in meta else None,
-    "tool_call": lambda raw, meta: meta["tool_call"]["name"] if "tool_call" in meta else None,
-    "tags_any": lambda raw, meta: tuple(dict.fromkeys(meta.get("tags", ()))) or None,
-    **{
-        name: lambda raw, meta, name=name: meta.get(name)  # type: ignore[misc]
-        for name in ("language", "repo", "commit", "url", "thread_id", "agent_id")
-    },
+# What a row holds in each column; None is no value.
+_OF: dict[str, Callable[[Envelope, MemoryMeta], Value]] = {
+    "reach": lambda envelope, meta: str(meta.namespace),
+    "kinds": lambda envelope, meta: envelope.kind.value,
+    "sources": lambda envelope, meta: meta.source.kind.value,
+    "source_id": lambda envelope, meta: meta.source.id,
+    "workspace": lambda envelope, meta: _hidden(meta.workspace, envelope.ws),
+    "folder": lambda envelope, meta: _hidden(meta.folder, tuple(envelope.fd)),
+    "file_path": lambda envelope, meta: _hidden(meta.file_path, tuple(envelope.fp)),
+    "language": lambda envelope, meta: meta.language,
+    "repo": lambda envelope, meta: meta.repo,
+    "commit": lambda envelope, meta: meta.commit,
+    "url": lambda envelope, meta: meta.url,
+    "thread_id": lambda envelope, meta: meta.thread_id,
+    "turns": lambda envelope, meta: None if meta.turns is None else (meta.turns.first, meta.turns.last),
+    "agent_id": lambda envelope, meta: meta.agent_id,
+    "tool_call": lambda envelope, meta: None if meta.tool_call is None else meta.tool_call.name,
+    "tags_any": lambda envelope, meta: tuple(dict.fromkeys(meta.tags)) or None,
 }
 COLUMNS = tuple(_OF)
 
@@ -68,6 +70,38 @@ COLUMNS = tuple(_OF)
 def _hidden(shown: str | None, digests: str | tuple[str, ...] | None) -> Value:
     """A field of which only digests may have been sent."""
     return (shown, digests) if shown is not None or digests else None
+
+
+@dataclass(slots=True)
+class Start:
+    """An event that starts an item, as it is kept."""
+
+    event: str
+    id: ItemId
+    head: str
+    """The envelope as JSON, its text left out."""
+    text: str
+    """As much of the event's text as is kept."""
+    micros: int
+    """Since 1970, `UNDATED` without a time, and the nanoseconds that are left over."""
+    nanos: int
+    values: list[Value]
+
+    @classmethod
+    def of(cls, raw: RawEvent, envelope: Envelope) -> Start:
+        meta, at = envelope.meta, envelope.meta.observed_at
+        micros, nanos = (UNDATED, 0) if at is None else divmod(at.unix_ns, 1000)
+        # As it came, where that is JSON of its own: to write it anew takes longer than all else here.
+        head = joined_labels(raw.labels) if envelope.v == IN_LABELS else None
+        return cls(
+            raw.id,
+            ItemId(envelope.id),
+            head or envelope.model_copy(update={"text": ""}).model_dump_json(),
+            envelope.text[:TEXT_CHARS],
+            micros,
+            nanos,
+            [of(envelope, meta) for of in _OF.values()],
+        )
 
 
 # Whether a value of a column, None among them, is what a condition of a filter wants.
@@ -110,42 +144,43 @@ _SORTED = {SortBy.KIND: "kinds", SortBy.NODE: "reach", SortBy.AGENT: "agent_id",
 
 
 class Values:
-    """The different values of one column, by their codes; 0 is none."""
+    """The different values of one column, by their codes; 0 is none. May be added to from any thread."""
 
-    __slots__ = ("_codes", "known")
+    __slots__ = ("_codes", "_lock", "known")
 
     def __init__(self) -> None:
         self.known: list[Any] = [None]
         self._codes: dict[Value, int] = {None: 0}
+        self._lock = Lock()
 
     def code(self, value: Value) -> int:
         found = self._codes.get(value)
         if found is None:
-            found = self._codes[value] = len(self.known)
-            self.known.append(value)
+            with self._lock:
+                found = self._codes.setdefault(value, len(self.known))
+                if found == len(self.known):
+                    self.known.append(value)
         return found
 
 
-class Dictionary:
-    """The values of all columns, shared by all rows of a snapshot."""
+Dictionary = dict[str, Values]
+"""The values of each column, shared by all rows of a snapshot."""
 
-    def __init__(self) -> None:
-        self.columns = {name: Values() for name in COLUMNS}
+
+def new_dictionary() -> Dictionary:
+    return {name: Values() for name in COLUMNS}
 
 
 @dataclass(slots=True)
 class Rows:
-    """The items of one scope, in the order they were read."""
+    """The items of one scope, in the order they were read; see `Start` for what is held of each."""
 
     dictionary: Dictionary
     path: str
     ids: list[ItemId] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
-    """Of each item the event that starts it."""
     heads: list[str] = field(default_factory=list)
-    """The envelopes as JSON, their texts left empty."""
     texts: list[str] = field(default_factory=list)
-    """As much of the first event's text as is kept."""
     stored: array[int] = field(default_factory=lambda: array("q"))
     """What is larger came later into the scope."""
     arrived: array[int] = field(default_factory=lambda: array("q"))
@@ -160,32 +195,21 @@ class Rows:
     def emptied(self) -> Rows:
         return Rows(self.dictionary, self.path)
 
-    def add(self, event: str, head: str, text: str, *, stored: int) -> None:
-        """Add an item by the event that starts it. Raises ValueError or KeyError for a head that is no envelope's."""
-        raw: Raw = json.loads(head)
-        meta: Raw = raw["meta"]
-        at = meta.get("observed_at")
-        micros, nanos = (UNDATED, 0) if at is None else divmod(Timestamp.parse(at).unix_ns, 1000)
-        values = [of(raw, meta) for of in _OF.values()]
-        self.ids.append(ItemId(raw["id"]))
-        self.events.append(event)
-        self.heads.append(head)
-        self.texts.append(text)
+    def add(self, start: Start, stored: int) -> None:
+        self.ids.append(start.id)
+        self.events.append(start.event)
+        self.heads.append(start.head)
+        self.texts.append(start.text)
         self.stored.append(stored)
         self.arrived.append(0)
-        self.micros.append(int(micros))
-        self.nanos.append(nanos)
-        for name, value in zip(COLUMNS, values, strict=True):
-            self.codes[name].append(self.dictionary.columns[name].code(value))
+        self.micros.append(start.micros)
+        self.nanos.append(start.nanos)
+        for name, value in zip(COLUMNS, start.values, strict=True):
+            self.codes[name].append(self.dictionary[name].code(value))
 
     def envelope(self, row: int) -> Envelope:
         """With the part of the text that is kept."""
         return Envelope.model_validate({**json.loads(self.heads[row]), "text": self.texts[row]})
-
-
-def head_of(envelope: Envelope) -> str:
-    """What is kept of an envelope beside its text."""
-    return envelope.model_copy(update={"text": ""}).model_dump_json()
 
 
 class Table:
@@ -245,7 +269,7 @@ class Table:
             if not is_open:
                 admits, codes = _ADMITS[name](condition), self._codes[name]
                 used, places = np.unique(codes, return_inverse=True)
-                known = self._dictionary.columns[name].known
+                known = self._dictionary[name].known
                 mask &= np.fromiter((admits(known[code]) for code in used.tolist()), np.bool_, len(used))[places]
         after, before = filter.observed_after, filter.observed_before
         if after is not None or before is not None:
@@ -263,7 +287,7 @@ class Table:
 
     def counts(self, facet: Facet, rows: Array) -> tuple[Counter[str], int]:
         """How many of the rows have each value, and how many have none."""
-        known = self._dictionary.columns[facet.field].known
+        known = self._dictionary[facet.field].known
         found = np.bincount(self._codes[facet.field][rows], minlength=1)
         counts: Counter[str] = Counter()
         missing = 0
@@ -298,7 +322,7 @@ class Table:
             return np.concatenate([newest_first[is_dated][::-1], newest_first[~is_dated][::-1]])
         name = _SORTED[order.by]
         used, places = np.unique(self._codes[name][newest_first], return_inverse=True)
-        known = self._dictionary.columns[name].known
+        known = self._dictionary[name].known
         values = [known[code] for code in used.tolist()]
         if order.by is SortBy.NODE:
             values = list(map(Namespace.parse, values))  # not by text: `a/b` is before `a-1`

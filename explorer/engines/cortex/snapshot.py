@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from explorer.contract import ItemId, ItemKind, Namespace, Reach
+from explorer.contract import ItemId, ItemKind, Namespace, Reach, admitted_by
 from explorer.contract.namespace import EVERYTHING
-from explorer.engines.cortex.rows import TEXT_CHARS, Dictionary, Rows, Table, head_of
+from explorer.engines.cortex.cache import ListingCache, Saved
+from explorer.engines.cortex.rows import Rows, Start, Table, new_dictionary
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
 from explorer.engines.cortex.wires import RawEvent, Scopes
 
@@ -62,23 +63,13 @@ class Shared:
             self._lock.release()
 
 
-@dataclass(slots=True)
-class Start:
-    """An event that starts an item, as it is kept."""
-
-    event: str
-    id: ItemId
-    head: str
-    text: str
-
-
 @dataclass(eq=False, slots=True)
 class Kept:
     """One scope as far as it is read."""
 
     site: Site
     rows: Rows
-    before: dict[ItemId, int] | None
+    before: dict[ItemId, int] | None = None
     """What the reading before this one held, by the version each came with; None where there was none."""
     held: set[ItemId] = field(default_factory=set)
     foreign: list[str] = field(default_factory=list)
@@ -87,6 +78,10 @@ class Kept:
     """The newest events, at most `RECENT`."""
     known: set[str] = field(default_factory=set)
     """Events at which a walk for what is new comes to its end; without any, all is read."""
+    saved: Saved | None = None
+    """What the cache has of it: shown once the server names one of its events."""
+    is_looked_up: bool = False
+    """Whether the cache was asked."""
     is_whole: bool = False
     is_stale: bool = False
     """Whether there may be newer events than the walk met."""
@@ -112,19 +107,27 @@ class Kept:
         if not self.known:
             self.clear()
 
+    def take_up(self, saved: Saved) -> None:
+        """Begin where an earlier run has ended."""
+        self.saved, self.recent, self.foreign = saved, saved.recent, saved.foreign
+        self.known, self.is_cut = {*saved.rows.events, *saved.recent}, saved.is_cut
+
     def clear(self) -> None:
         self.rows, self.held, self.foreign, self.recent = self.rows.emptied(), set(), [], []
 
     def add(self, start: Start, stored: int) -> None:
         if start.id not in self.held:
             self.held.add(start.id)
-            self.rows.add(start.event, start.head, start.text, stored=stored)
+            self.rows.add(start, stored)
 
     def end(self, *, is_known: bool) -> None:
         """What the walk met, and what is known where it came upon that, is all there is."""
         if self.known:
             if not is_known:
                 self.clear()
+            elif self.saved is not None:
+                self.rows, self.held = self.saved.rows, set(self.saved.rows.ids)
+            self.saved = None
             first = max(self.rows.stored, default=0) + 1
             for place, start in enumerate(reversed(self.fresh)):
                 self.add(start, first + place)
@@ -137,9 +140,12 @@ class Kept:
 class Snapshot:
     """The items of the scopes that were asked for; all calls on one loop."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, cache: ListingCache | None = None) -> None:
         self._walk = walk
-        self._dictionary = Dictionary()
+        self._cache = cache
+        self._reads_cache = True
+        """Not once all is to be read anew: what other programs removed is in the cache still."""
+        self._dictionary = new_dictionary()
         self._kept: dict[str, Kept] = {}
         self._listings: dict[Namespace, Scopes] = {}
         self._listing = Shared()
@@ -147,6 +153,7 @@ class Snapshot:
         """The scopes of the first listing: what is in others is new."""
         self._written: set[str] = set()
         """Scopes that this engine wrote to: they are there, listed or not."""
+        self._doubted: set[ItemId] = set()
         self._gate = asyncio.Semaphore(AT_MOST)
         self._tables: dict[tuple[str, ...], tuple[int, Table]] = {}
         self.version = 0
@@ -156,12 +163,25 @@ class Snapshot:
 
     def refresh(self) -> None:
         """Read everything anew, from the next question on."""
+        self._reads_cache = False
         for path in list(self._kept):
-            self.forget_scope(path)
+            self._drop(path)
         self._listings.clear()
+        self._doubted.clear()
+
+    def forget_everything(self) -> None:
+        """All that there is was removed."""
+        if self._cache is not None:
+            self._cache.drop_all()
+        self.refresh()
 
     def forget_scope(self, path: str) -> None:
         """Something was removed from a scope: nothing of it is shown before it is read anew."""
+        if self._cache is not None:
+            self._cache.drop(path)
+        self._drop(path)
+
+    def _drop(self, path: str) -> None:
         kept = self._kept.get(path)
         if kept is not None:
             self._kept[path] = Kept(kept.site, kept.rows.emptied(), kept.before)
@@ -174,6 +194,15 @@ class Snapshot:
         if kept is not None:
             kept.is_stale = True
             self.generation += 1
+
+    def note_missing(self, ids: Iterable[ItemId], reach: Reach | None) -> None:
+        """A read of `reach` did not find these items: the scopes that should have them are read anew, once an item."""
+        doubted = set(ids) - self._doubted
+        for path in self.paths_of(doubted):
+            kept = self._kept[path]
+            if admitted_by(reach, kept.site.scope.namespace):
+                self._doubted |= doubted & kept.held  # one that is there in part is doubted for ever else
+                self.forget_scope(path)
 
     async def table(
         self,
@@ -286,9 +315,29 @@ class Snapshot:
                         return
                     await self._step(kept)
 
+    async def save(self) -> None:
+        """Have the cache keep what was read whole."""
+        if self._cache is None:
+            return
+        is_saved = False
+        for path, kept in list(self._kept.items()):
+            if kept.is_current and not kept.is_saved:
+                kept.is_saved = is_saved = True
+                saved = Saved(kept.rows, list(kept.recent), list(kept.foreign), kept.is_cut)
+                await asyncio.to_thread(self._cache.save, path, saved, len(kept.rows), self._cache.drops(path))
+        if is_saved:
+            await asyncio.to_thread(self._cache.trim)
+
     async def _step(self, kept: Kept) -> None:
         """Ask for one more page."""
         time = asyncio.get_running_loop().time
+        if self._cache is not None and self._reads_cache and not kept.is_looked_up:
+            kept.is_looked_up = True
+            saved = await asyncio.to_thread(self._cache.load, kept.site.path, self._dictionary)
+            if self._kept.get(kept.site.path) is not kept:
+                return
+            if saved is not None:
+                kept.take_up(saved)
         if kept.is_whole or not kept.pages or time() - kept.touched > _ALONE_S:
             kept.begin()
         try:
@@ -306,6 +355,7 @@ class Snapshot:
         if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
             kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
             kept.end(is_known=is_known)
+            self._walk.foreign.update(kept.foreign)
             self._number(kept)
         self.generation += 1
 
@@ -322,8 +372,7 @@ class Snapshot:
                     if raw.id in self._walk.foreign:
                         kept.foreign.append(raw.id)
                 elif found.starts:
-                    text = found.envelope.text[:TEXT_CHARS]
-                    start = Start(raw.id, found.id, head_of(found.envelope), text)
+                    start = Start.of(raw, found.envelope)
                     if kept.known:
                         kept.fresh.append(start)
                     else:

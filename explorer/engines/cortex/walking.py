@@ -136,7 +136,8 @@ class Walk:
         listings = await self._named(at)
         for prefix, listing in listings.items():
             if listing.is_cut:
-                what = f"the server cut its list of the scopes below `{prefix}` at {len(listing.paths)}"
+                count = len(listing.paths)
+                what = f"{self.wire.label}: the server cut its list of the scopes below `{prefix}` at {count}"
                 if complete:
                     raise EngineFailure(f"{what}, and this needs all of them; nothing was changed")
                 log.warning("%s; what is in the others is not read", what)
@@ -155,6 +156,15 @@ class Walk:
             if scope is not None:
                 return Site(scope, is_retired)
         return None
+
+    def twins(self, path: str) -> list[Site]:
+        """The scope that a path names, and those of the same node and kind in the other layout."""
+        here = self.site(path)
+        if here is None:
+            return []
+        namespace, kind = here.scope.namespace, here.scope.kind
+        same = {Site(Scope(layout.path(namespace, kind), namespace, kind), old) for layout, old in self._layouts}
+        return _ordered({here, *same})
 
     # --- events
 
@@ -185,7 +195,7 @@ class Walk:
             cursor = page.next_cursor
             if cursor is None:
                 return
-        raise EndlessListing(f"the scope `{site.path}` has more than {MAX_PAGES} pages of events")
+        raise EndlessListing(f"{self.wire.label}: the scope `{site.path}` has more than {MAX_PAGES} pages of events")
 
     async def look_up(self, wanted: Mapping[Site, Iterable[ItemId]]) -> Lookup:
         """Every event of the items named, by scope and item; at most 4 requests at a time."""

@@ -24,6 +24,8 @@ MAX_LABELS = 50
 """In one request."""
 MAX_FORGOTTEN = 100
 """Events in one request."""
+MAX_BULK = 1000
+"""Events in one request."""
 MAX_SCOPES = 1000
 """That many paths in a listing may be all that fit."""
 
@@ -106,6 +108,11 @@ class Wire(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.transport!r})"
+
+    @property
+    def label(self) -> str:
+        """The engine's name, with which its errors begin."""
+        return self._descriptor.label
 
     def polls(self) -> Iterator[float]:
         """The gaps in seconds between polls for what was written, without end."""
@@ -276,7 +283,10 @@ def experience(scope: str, event: Event) -> dict[str, Any]:
 
 
 def _raw_events(items: list[Any]) -> list[RawEvent]:
-    """The events among what the server listed; one without an id or a text is none."""
+    """The events among what the server listed; one without an id is none.
+
+    One without a text, whose content is no message, is another program's: its labels are not read either.
+    """
     found = []
     for item in items:
         if not isinstance(item, dict):
@@ -284,9 +294,13 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
         id, content, context = item.get("id"), item.get("content"), item.get("context")
         text = content.get("text") if isinstance(content, dict) else None
         labels = context.get("labels") if isinstance(context, dict) else None
-        if isinstance(id, str) and isinstance(text, str):
+        if not isinstance(id, str):
+            continue
+        if isinstance(text, str):
             kept = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
             found.append(RawEvent(id, text, tuple(kept)))
+        else:
+            found.append(RawEvent(id, "", ()))
     return found
 
 

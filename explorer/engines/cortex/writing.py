@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from explorer.contract import (
     Conversation,
     ItemId,
-    ItemKind,
     StoreItem,
     StoreOptions,
     StoreReceipt,
@@ -23,17 +22,18 @@ from explorer.contract import (
     Wait,
 )
 from explorer.contract.query import check_batch
-from explorer.engines.cortex.envelope import Event, lay_out, newer_id, rebuild
+from explorer.engines.cortex.completing import missing_events
+from explorer.engines.cortex.envelope import Envelope, Event, lay_out, newer_id
 from explorer.engines.cortex.scopes import Layout, Scope
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.walking import Found, Site, Walk
+from explorer.engines.cortex.walking import Site, Walk
 from explorer.engines.cortex.wires import Wire
 
 _QUERY = 256
 """Characters of a text that are enough to find it by."""
 
-Held = dict[ItemId, set[int | None]]
-"""Which turns or pieces of each item the server holds; None among them stands for all of it."""
+Held = dict[ItemId, list[Envelope]]
+"""What the server holds of each item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,11 @@ class Writing:
         if self._settings.owner is not None and self._settings.layout.root:
             await self._wire.register(self._settings.layout.root, self._settings.owner)
         waits = options.wait is Wait.VISIBLE
-        held = defaultdict(set) if self._knows_by_key(plans, waits=waits) else await self._held(plans)
+        held = {} if self._knows_by_key(plans, waits=waits) else await self._held(plans)
+        stored: set[ItemId] = set()
         written: dict[Scope, _Written] = {}  # the last event of each scope, in the order of their writing
         try:
-            receipts = [await self._store(plan, held, written, waits=waits) for plan in plans]
+            receipts = [await self._store(plan, held, stored, written, waits=waits) for plan in plans]
             if waits:
                 await self._wait(list(written.values()))
         finally:
@@ -111,26 +112,29 @@ class Writing:
         for plan in sorted(plans, key=lambda plan: plan.scope):
             wanted[Site(plan.scope)] += plan.ids
         found = await self._walk.look_up(wanted)
-        held: Held = defaultdict(set)
+        held: Held = {}
         for by_id in found.values():
             for id, events in by_id.items():
-                held[id] |= _parts(events)
+                held.setdefault(id, []).extend(event.envelope for event in events)
         return held
 
-    async def _store(self, plan: _Plan, held: Held, written: dict[Scope, _Written], *, waits: bool) -> StoreReceipt:
+    async def _store(
+        self, plan: _Plan, held: Held, stored: set[ItemId], written: dict[Scope, _Written], *, waits: bool
+    ) -> StoreReceipt:
+        """`stored` holds the ids of the items of this batch that are whole."""
         id, events = plan.id, plan.events
-        if plan.newer is not None and not held[id] and held[plan.newer]:
+        known = held.keys() | stored
+        if plan.newer is not None and id not in known and plan.newer in known:
             id = plan.newer
             events = lay_out(plan.item, id)
-        parts = held[id]
-        missing = [] if None in parts else [event for event in events if event.part not in parts]
+        missing = [] if id in stored else missing_events(plan.item, id, events, held.get(id, []))
         if not missing:
             return StoreReceipt(id=id, replayed=True)
         try:
             appended = await self._wire.append(plan.scope.path, missing, waits=waits)
         finally:
             self._on_written(plan.scope)  # even where it failed, it may have been written
-        parts |= {event.part for event in missing}
+        stored.add(id)
         written.pop(plan.scope, None)
         written[plan.scope] = _Written(plan.scope, appended.event_id, missing[-1])
         return StoreReceipt(id=id, replayed=appended.replayed)
@@ -162,8 +166,9 @@ class Writing:
                         without += 1
                     await self._wire.transport.sleep(gap)
         raise Unavailable(
-            f"what was written to `{last.scope.path}` was not listed within {limit_s:g} s: {without} listings came "
-            f"without it and {failed} failed{fault}; store the same again later, which writes nothing twice"
+            f"{self._wire.label}: what was written to `{last.scope.path}` was not listed within {limit_s:g} s: "
+            f"{without} listings came without it and {failed} failed{fault}; store the same again later, which writes "
+            "nothing twice"
         )
 
     async def _until_ranked(self, last: _Written) -> None:
@@ -184,12 +189,3 @@ def _plan(item: StoreItem, layout: Layout) -> _Plan:
     namespace, kind = item.meta.namespace, item.item_kind
     scope = Scope(layout.path(namespace, kind), namespace, kind)
     return _Plan(item, scope, id, newer_id(item), lay_out(item, id))
-
-
-def _parts(events: Sequence[Found]) -> set[int | None]:
-    """Which parts of one item these events are."""
-    envelopes = [found.envelope for found in events]
-    if envelopes[0].kind is ItemKind.CONVERSATION:
-        return {envelope.part for envelope in envelopes} - {None}
-    is_whole = rebuild(envelopes) is not None  # in pieces perhaps that another program cut elsewhere
-    return {None} if is_whole else {envelope.part for envelope in envelopes}

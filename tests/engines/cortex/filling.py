@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
-from explorer.contract import ItemId, MemoryEngine, Namespace, StoreItem
-from explorer.engines import EngineSettings, StaticCredential
-from explorer.engines.cortex import build_direct, build_hosted
+from explorer.contract import ItemId, StoreItem
+from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.scopes import Layout
 from tests.doubles.cortexdb import CortexDouble
+from tests.engines.cortex import flows
 
 WIRES = ("direct", "hosted")
 LEGACY = {"direct": Layout(), "hosted": Layout(hosted=True)}
@@ -30,16 +31,9 @@ def put(double: CortexDouble, wire: str, items: Iterable[StoreItem], layout: Lay
 
 
 @asynccontextmanager
-async def opened(double: CortexDouble, wire: str = "direct", **settings: object) -> AsyncIterator[MemoryEngine]:
-    """An engine over the double; `settings` beside its endpoint, no cache unless asked for."""
-    given = {"endpoint": double.endpoint, "listing_cache": False, **settings}
-    build = build_hosted if wire == "hosted" else build_direct
-    engine = build(EngineSettings.model_validate(given), StaticCredential(double.token))
+async def opened(double: CortexDouble, wire: str = "direct", **settings: Any) -> AsyncIterator[CortexEngine]:
+    engine = flows.opened(double, hosted=wire == "hosted", **settings)
     try:
         yield engine
     finally:
         await engine.aclose()
-
-
-def node(text: str) -> Namespace:
-    return Namespace.parse(text)

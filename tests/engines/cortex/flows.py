@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Container
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from explorer.contract import (
     Conversation,
     Document,
     DocumentBody,
-    ItemKind,
+    Hit,
+    ItemId,
     Learning,
     LearningKind,
+    ListRequest,
+    MemoryEngine,
     MemoryMeta,
+    MetaFilter,
     Namespace,
     Role,
     SourceKind,
     SourceRef,
+    StoreItem,
     Turn,
 )
 from explorer.engines.config import EngineSettings, StaticCredential
 from explorer.engines.cortex import DIRECT, HOSTED
+from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
+from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.hosted import HostedWire
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing
@@ -39,12 +48,19 @@ LAYOUTS: dict[str, tuple[bool, dict[str, Any]]] = {
 QUICK = Timing(retry_s=0.001, poll_s=0.001, most_poll_s=0.01, pause_s=0.01, listed_s=2.0, ranked_s=1.0)
 
 
-def opened(double: CortexDouble, *, hosted: bool = False, token: str | None = None, **settings: Any) -> CortexEngine:
+def opened(
+    double: CortexDouble,
+    *,
+    hosted: bool = False,
+    token: str | None = None,
+    cache: ListingCache | None = None,
+    **settings: Any,
+) -> CortexEngine:
     checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
     kind = HostedWire if hosted else DirectWire
     wire = kind(checked, StaticCredential(token or double.token), QUICK)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
-    return CortexEngine(wire, checked, descriptor)
+    return CortexEngine(wire, checked, descriptor, cache)
 
 
 def at(path: str) -> Namespace:
@@ -71,10 +87,57 @@ def talk(*texts: str, namespace: str = "", **fields: Any) -> Conversation:
     return Conversation(turns=turns, meta=meta(namespace, **fields))
 
 
-def scope_of(engine: CortexEngine, item: Document | Conversation | Learning) -> str:
+@asynccontextmanager
+async def served(layout: str = "direct-legacy", **knobs: Any) -> AsyncIterator[tuple[CortexDouble, CortexEngine]]:
+    """A double with these knobs, and an engine on it."""
+    hosted, settings = LAYOUTS[layout]
+    async with CortexDouble(**knobs) as double, aclosing(opened(double, hosted=hosted, **settings)) as engine:
+        yield double, engine
+
+
+def scope_of(engine: CortexEngine, item: StoreItem) -> str:
     """The path that an item is sent to."""
     return engine._settings.layout.path(item.meta.namespace, item.item_kind)
 
 
-def kinds(*names: str) -> list[ItemKind]:
-    return [ItemKind(name) for name in names]
+def stored_at(double: CortexDouble, engine: CortexEngine, item: StoreItem) -> str:
+    """The path under which the server holds an item."""
+    path = scope_of(engine, item)
+    return double.rooted(path) if engine.descriptor().hosted else path
+
+
+def lay(
+    double: CortexDouble, engine: CortexEngine, *items: StoreItem, only: Container[int | None] | None = None
+) -> list[ItemId]:
+    """Items straight into the log, oldest first; `only` these turns or pieces of them."""
+    ids = []
+    for item in items:
+        id = item.fingerprint()
+        for event in lay_out(item, id):
+            if only is None or event.part in only:
+                more = {"role": event.role, "modality": event.modality, "observed_at": event.observed_at}
+                double.put(stored_at(double, engine, item), event.text, event.labels, **more)
+        ids.append(id)
+    return ids
+
+
+def long_note(title: str = "Handbook", namespace: str = "", **fields: Any) -> Document:
+    """A document of three pieces, each of them a page with a heading of its own."""
+    pages = [f"# Part {number}\n\n" + f"word{number} " * 36_000 for number in (1, 2, 3)]
+    return note("\f".join(pages), namespace, title, **fields)
+
+
+async def listed(engine: MemoryEngine, limit: int = 50, **filter: Any) -> list[ItemId]:
+    """The ids of everything that the filter admits, over all pages."""
+    return [hit.id for hit in await all_hits(engine, limit, **filter)]
+
+
+async def all_hits(engine: MemoryEngine, limit: int = 50, **filter: Any) -> list[Hit]:
+    hits: list[Hit] = []
+    cursor: str | None = None
+    while True:
+        page = await engine.list(ListRequest(filter=MetaFilter(**filter), limit=limit, cursor=cursor))
+        hits += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return hits

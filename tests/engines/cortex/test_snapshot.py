@@ -10,26 +10,39 @@ from typing import Any
 import pytest
 
 from explorer.contract import (
+    Conversation,
+    Document,
+    DocumentBody,
+    EraseRequest,
     ExploreRequest,
     Facet,
+    ForgetTarget,
+    GetRequest,
     HistogramRequest,
     ItemId,
     ItemKind,
     ListOrder,
     MemoryEngine,
+    MemoryMeta,
     MetaFilter,
     Namespace,
     Reach,
+    Role,
     SortBy,
+    Span,
     SpanRequest,
     StoreItem,
     TimeUnit,
+    Turn,
+    Unavailable,
     rank_buckets,
 )
 from explorer.contract.engine import explore_many_by_listing, histogram_by_listing
 from explorer.contract.timeline import day_of
-from explorer.engines.cortex import browsing
+from explorer.engines.cortex import browsing, snapshot
 from explorer.engines.cortex.envelope import Envelope, decode, lay_out
+from explorer.engines.cortex.scopes import Layout
+from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex.filling import WIRES, opened, put
 from tests.engines.sqlite.support import Maker
@@ -138,13 +151,13 @@ async def test_at_most_four_scopes_are_walked_at_a_time() -> None:
 
 
 @on_each_wire
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_any_filter_is_answered_as_the_envelopes_say(wire: str, seed: int) -> None:
     items, make = made(150, seed), Maker(1_000 + seed)
     async with CortexDouble() as double, opened(double, wire) as engine:
         put(double, wire, items)
         held = envelopes(items)
-        for _ in range(40):
+        for _ in range(30):
             filter = make.filter()
             found = [envelope for envelope in held if envelope.matches(filter)]
             for page in await engine.explore_many(exploring(filter, limit=5)):
@@ -238,3 +251,267 @@ async def test_of_one_time_the_later_stored_is_the_newer() -> None:
         assert await read_all(engine, ALL, ListOrder()) == ids[::-1]
         await engine.store(new := learning("one more"))
         assert await read_all(engine, ALL, ListOrder()) == [new.fingerprint(), *ids[::-1]]
+
+
+# --- what this engine writes and removes
+
+
+@on_each_wire
+async def test_what_is_stored_shows_at_once_and_costs_one_page(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine:
+        put(double, wire, [learning(f"note {number}") for number in range(250)])
+        before = await engine.changes(ALL)
+        assert before is not None
+        await engine.store(learning("one more"))
+        double.forget_requests()
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert after.mark != before.mark
+        assert (after.total, after.added, after.gone_since(before)) == (251, 1, 0)
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 251
+        assert double.counts() == {"events": 1}
+
+
+async def test_a_scope_that_is_new_is_shown_too() -> None:
+    async with CortexDouble() as double, opened(double) as engine:
+        put(double, "direct", [learning("note")])
+        before = await engine.changes(ALL)
+        assert before is not None
+        await engine.store(learning("elsewhere", "team:acme"))
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert (after.total, after.added) == (2, 1)
+        nodes = await engine.namespaces(ALL)
+        assert {bucket.value for bucket in nodes.buckets} == {"root", "team:acme"}
+
+
+@on_each_wire
+async def test_what_is_forgotten_or_erased_is_gone_at_once(wire: str) -> None:
+    items = [learning(f"note {number}", f"agent:a{number % 3}") for number in range(9)]
+    async with CortexDouble() as double, opened(double, wire) as engine:
+        ids = put(double, wire, items)
+        before = await engine.changes(ALL)
+        span = await engine.list_span(SpanRequest(offset=0, limit=50))
+        assert before is not None
+        await engine.forget(ForgetTarget(ids=ids[:1]))
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert (after.total, after.added, after.gone_since(before)) == (8, 0, 1)
+        await engine.erase(EraseRequest(reach=Reach.exact(Namespace.parse("agent:a1"))))
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 5
+        same = await engine.list_span(SpanRequest(offset=0, limit=50, listing=span.listing))
+        assert (same.listing, same.total) == (span.listing, 9), "it stays as it was begun"
+        shown = [None if hit is None else hit.id for hit in span.items]
+        gone = {ids[0], ids[1], ids[4], ids[7]}
+        assert [None if hit is None else hit.id for hit in same.items] == [None if id in gone else id for id in shown]
+        await engine.erase(EraseRequest(reach=Reach.subtree(Namespace.ROOT), whole_tree=True))
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 0
+
+
+async def test_a_listing_stays_as_it_was_begun_while_items_come() -> None:
+    async with CortexDouble() as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}") for number in range(5)])
+        span = await engine.list_span(SpanRequest(offset=0, limit=50))
+        await engine.store(learning("one more"))
+        same = await engine.list_span(SpanRequest(offset=0, limit=50, listing=span.listing))
+        assert same == span
+        new = await engine.list_span(SpanRequest(offset=0, limit=50))
+        assert new.listing != span.listing
+        assert new.total == 6
+
+
+# --- what others do
+
+
+@on_each_wire
+async def test_what_others_do_is_found_by_a_refresh(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine, opened(double, wire) as other:
+        ids = put(double, wire, [learning(f"note {number}") for number in range(3)])
+        before = await engine.changes(ALL)
+        assert before is not None
+        await other.forget(ForgetTarget(ids=ids[:1]))
+        put(double, wire, [learning("theirs", "team:acme"), learning("theirs")])
+        double.forget_requests()
+        assert await engine.changes(ALL, before.mark) == before.model_copy(update={"added": 0})
+        assert double.requests == []
+        engine.refresh()
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert (after.total, after.added, after.gone_since(before)) == (4, 2, 1)
+
+
+async def test_an_item_that_a_read_does_not_find_leaves_the_lists() -> None:
+    async with CortexDouble() as double, opened(double) as engine, opened(double) as other:
+        ids = put(double, "direct", [learning(f"note {number}") for number in range(3)])
+        await engine.changes(ALL)
+        await other.forget(ForgetTarget(ids=ids[:1]))
+        assert [hit.id for hit in await engine.get(GetRequest(ids=ids))] == ids[1:]
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 2
+        double.forget_requests()
+        await engine.get(GetRequest(ids=ids[:1]))
+        await engine.explore_many(exploring()[:1])
+        assert double.count("events") == 3, "what is known to be gone is looked for, and nothing is read again"
+
+
+async def test_get_asks_the_scope_first_that_is_known_to_hold_the_item() -> None:
+    async with CortexDouble() as double, opened(double) as engine:
+        *_, last = put(double, "direct", [learning("note", f"agent:a{number}") for number in range(9)])
+        await engine.changes(ALL)
+        double.forget_requests()
+        assert [hit.id for hit in await engine.get(GetRequest(ids=[last]))] == [last]
+        assert double.counts() == {"events": 1}
+
+
+@on_each_wire
+async def test_events_of_others_are_skipped_and_counted(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine:
+        ids = put(double, wire, [learning("note")])
+        (scope,) = double.log.scopes()
+        double.put(scope, "a chat of another program", ["team:x"])
+        double.put(scope, '{"v":2,"id":"0","kind":"learning","text":"","meta":{"source":{"kind":"composio"}}}')
+        double.put(scope, "[" * 5_000)
+        double.put(scope, "", ["tm:e:00:{", "tm:e:00:{"])
+        double.put(scope.replace("app:tinymemory", "app:tinymemory2"), "elsewhere")
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 1
+        assert await read_all(engine, ALL, ListOrder()) == ids
+        assert [(detail.name, detail.value) for detail in engine.details()] == [("Events of other programs", "4")]
+        assert len(double.held(scope)) == 5
+
+
+async def test_one_item_in_several_events_is_one_row() -> None:
+    talk = Conversation(turns=[Turn(role=Role.USER, text=f"turn {number}") for number in range(3)], meta=MemoryMeta())
+    long = Document(title="Long", body=DocumentBody(text="word " * 120_000), meta=MemoryMeta())
+    async with CortexDouble() as double, opened(double) as engine:
+        ids = put(double, "direct", [talk, long, talk])
+        assert len(double.held("app:tinymemory/app:documents")) > 1
+        span = await engine.list_span(SpanRequest(offset=0, limit=50))
+        assert {hit.id: hit.text[:20] for hit in span.items if hit is not None} == {
+            ids[0]: "user: turn 0",
+            ids[1]: "# Long\n\nword word wo",
+        }
+        assert span.total == 2
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert {bucket.value: bucket.count for bucket in page.buckets} == {"conversation": 1, "document": 1}
+
+
+async def test_an_item_of_the_retired_root_that_the_new_one_has_too_is_one_row() -> None:
+    items = [learning(f"note {number}", "team:acme") for number in range(4)]
+    async with CortexDouble() as double:
+        put(double, "direct", items[:3], Layout(root="user:7"))
+        put(double, "direct", items[2:], Layout(root="org:42"))
+        async with opened(double, scope_root="org:42", retired_scope_root="user:7") as engine:
+            (page,) = await engine.explore_many(exploring()[:1])
+            assert page.total == 4
+            assert len(await read_all(engine, ALL, ListOrder())) == 4
+            assert double.counts() == {"scopes": 2, "events": 2}
+
+
+# --- many questions, and those that end early
+
+
+async def test_a_question_that_is_cancelled_leaves_the_walk_to_the_others(until: Until) -> None:
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}", f"agent:a{number % 6}") for number in range(600)])
+        first = asyncio.ensure_future(engine.explore_many(exploring()))
+        await until(lambda: double.count("events") >= 2)
+        second = asyncio.ensure_future(engine.changes(ALL))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        changes = await second
+        assert changes is not None
+        assert changes.total == 600
+        assert double.count("scopes") == 1
+        assert 6 <= double.count("events") <= 6 + 4, "at most what was under way is asked again"
+
+
+async def test_the_last_question_that_is_cancelled_ends_the_walk(until: Until) -> None:
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}") for number in range(600)])
+        asked = [asyncio.ensure_future(ask) for ask in (engine.explore_many(exploring()), engine.changes(ALL))]
+        await until(lambda: double.count("events") >= 2)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        await until(lambda: double.in_flight == 0)
+        await engine.health()  # nothing else is asked before it
+        assert double.count("events") < 6
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 600
+
+
+async def test_a_failure_is_told_to_all_that_wait_and_asked_for_once() -> None:
+    async with CortexDouble(latency_ms=20) as double, opened(double) as engine:
+        put(double, "direct", [learning("note")])
+        double.fail_all = (503, "DOWN")
+        asked = [engine.explore_many(exploring()), engine.changes(ALL), engine.namespaces(ALL)]
+        for error in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(error, Unavailable)
+        assert double.counts() == {"scopes": 3}, "three attempts of one request"
+        double.fail_all = None
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 1
+
+
+async def test_a_count_that_goes_on_yields_lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browsing, "STEP_S", 0.01)
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}", f"agent:a{number % 6}") for number in range(600)])
+        steps = [pages async for pages in engine.explore_gradually(exploring()[:2])]
+        totals = [pages[0].total for pages in steps]
+        assert len(steps) > 2
+        assert totals == sorted(totals)
+        assert [pages[0].truncated for pages in steps] == [True] * (len(steps) - 1) + [False]
+        assert steps[-1] == await engine.explore_many(exploring()[:2])
+        assert double.counts() == {"scopes": 1, "events": 6}
+
+
+async def test_a_listing_of_what_is_still_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browsing, "PATIENCE_S", 0.01)
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}") for number in range(600)])
+        spans: list[Span] = []
+        while not spans or spans[-1].is_partial:
+            spans.append(await engine.list_span(SpanRequest(offset=0, limit=5)))
+        totals = [span.total for span in spans]
+        assert len(spans) > 2
+        assert totals == sorted(set(totals))
+        assert totals[-1] == 600
+        assert double.counts() == {"scopes": 1, "events": 6}
+        same = await engine.list_span(SpanRequest(offset=0, limit=5, listing=spans[-2].listing))
+        assert (same.total, same.is_partial) == (totals[-2], True), "a place of it stays a place of it"
+
+
+# --- where it cannot be whole
+
+
+async def test_a_scope_without_end_makes_the_counts_lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "MAX_PAGES", 5)
+    async with CortexDouble(endless_listing=True) as double, opened(double) as engine:
+        put(double, "direct", [learning("note")])
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert (page.total, page.truncated) == (1, True)
+        assert double.counts() == {"scopes": 1, "events": 5}
+
+
+async def test_a_list_of_scopes_that_the_server_cut_makes_the_counts_lower_bounds() -> None:
+    async with CortexDouble(padding_scopes=1_000) as double, opened(double) as engine:
+        put(double, "direct", [learning("note", "team:acme")])
+        within = exploring(MetaFilter(reach=Reach.subtree(Namespace.parse("team:acme"))))[:1]
+        (page,) = await engine.explore_many(within)
+        assert (page.total, page.truncated) == (1, False), "its own list is complete"
+        assert double.count("scopes") == 2
+
+
+@on_each_wire
+async def test_without_a_list_of_scopes_the_root_is_read(wire: str) -> None:
+    async with CortexDouble(scopes_missing=True) as double, opened(double, wire) as engine:
+        put(double, wire, [learning("note"), learning("unseen", "team:acme")])
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert page.total == 1
