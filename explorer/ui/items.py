@@ -1112,6 +1112,8 @@ class ItemList(QWidget):
         engine = self._engine
         if engine is None or type(engine).get_items is MemoryEngine.get_items or self.model.is_stale:
             return
+        if engine.descriptor().needs_key:  # elsewhere, where it is a request for each scope
+            return
         wanted = [
             hit.id
             for row in self.view.visible_rows()

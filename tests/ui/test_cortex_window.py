@@ -13,20 +13,24 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem
+from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
 from explorer.engines.cortex import browsing
+from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.scopes import Layout
+from explorer.engines.cortex.transport import Timing
 from explorer.removal.plan import Action, Target
 from explorer.ui import facets as facets_module
 from explorer.ui import items as items_module
 from explorer.ui import job_list, watch
 from explorer.ui.dialogs.remove import ERASE
+from explorer.ui.transfers import Transfers
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex import filling
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
 from tests.ui.test_agent_console import answer, question
+from tests.ui.test_app import choose
 from tests.ui.test_gradual import press
 from tests.ui.test_main_window import count_text, texts
 
@@ -136,13 +140,15 @@ async def test_a_pause_that_the_server_asks_for_is_seen_until_it_is_over(
     monkeypatch.setattr(job_list, "_TICK_MS", 20)
     async with there(qtbot, tmp_path, until) as (it, double):
         window = it.window
+        assert isinstance(it.engine, CortexEngine)
+        it.engine._wire.transport.timing = Timing()
         double.rate_limit_headers = {"Retry-After": "1"}
         double.rate_limit_any = 1
         window.refresh_action.trigger()
-        await until(window.pause_label.isVisible)
+        await until(lambda: window.pause_label.isVisible())
         assert window.pause_label.text().startswith("The server asked to wait: going on at ")
         await until(lambda: window.is_idle)
-        await until(window.pause_label.isHidden)
+        await until(lambda: window.pause_label.isHidden())
         assert count_text(window) == "3 items"
 
 
@@ -228,7 +234,9 @@ async def test_an_erase_that_would_hide_more_is_explained_and_forgetting_is_offe
         await it.done()
         assert it.title == "1 of 1 item forgotten"
         await until(lambda: it.window.is_idle)
-        assert [hit.text for hit in map(it.window.items.model.hit, range(it.window.items.model.rowCount()))] == ["api"]
+        assert [hit.text for hit in map(it.window.items.model.hit, range(it.window.items.model.rowCount()))] == [
+            "# api\n\napi"
+        ]
 
 
 @pytest.mark.parametrize("is_missing", [False, True])
@@ -292,20 +300,22 @@ def _offers(qtbot: QtBot, tree: QWidget, at: QPoint) -> dict[str, bool]:
 async def test_the_first_store_says_that_folders_stay_here_and_they_do(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(dump_item(learning("from a file", "team:acme", folder="/home/me", file_path="/home/me/notes.md")))
     async with there(qtbot, tmp_path, until) as (it, double):
-        it.window.console_action.trigger()
-        panel = it.window.console
-        panel.tool_box.setCurrentText("memory_store")
-        assert panel.form is not None
-        assert panel.form.set_values({"learning": {"text": "from a file"}, "file_path": "/home/me/notes.md"})
-        panel.run_button.click()
-        await answer(until, "Store")
+        window, transfers = it.window, Transfers(it.window)
+        await choose(qtbot, until, window.import_action, path)
         assert "Folders and absolute workspaces stay on this machine" in await answer(until, "Continue")
-        await until(lambda: not panel.jobs.is_busy and it.window.is_idle)
-        assert panel.calls[-1].error is None, panel.calls[-1].said
-        await until(lambda: "from a file" in texts(it.window))
-        assert all("/home/me" not in str(asked.body) for asked in double.asked)
-        assert question() is None
+        await until(lambda: not transfers.jobs.is_busy and window.is_idle, 20.0)
+        assert "from a file" in texts(window)
+        hit = next(hit for hit in map(window.items.model.hit, range(4)) if hit.text == "from a file")
+        assert (hit.meta.file_path, hit.meta.folder) == ("notes.md", None)
+        assert all(b"/home/me" not in asked.request.body for asked in double.asked)
+        await choose(qtbot, until, window.import_action, path)
+        await until(lambda: not transfers.jobs.is_busy and window.is_idle, 20.0)
+        assert question() is None, "it was said"
+        assert window.items.model.rowCount() == 4, "a replay, not a copy"
+        await transfers.aclose()
 
 
 async def test_what_it_does_not_offer_is_said_at_the_controls(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
