@@ -794,6 +794,15 @@ class ItemList(QWidget):
         return page
 
     async def _first_spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
+        """As `_spans`. Rows that were all of what is asked stay until all of it is read again."""
+        is_whole = self._shown_ask == ask and self.model.rowCount() > 0 and not self._is_partial
+        spans = await self._spans(engine, ask)
+        while spans[0][1].is_partial and is_whole:
+            await asyncio.sleep(GROWS_EVERY_S)
+            spans = await self._spans(engine, ask)
+        return spans
+
+    async def _spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
         """The rows of the place that is to be shown, and those where the selected ones were; each by its first row."""
         goes_to, order = self._goes_to, self._listed_order(engine)
         kept = self._kept_rows(ask) if goes_to is not None else range(0)
@@ -1140,8 +1149,8 @@ class ItemList(QWidget):
             self._counting, self._counted_so_far = False, None
             if lane == "count":
                 self._total = None
-            self._show_count()
             if not isinstance(error, Unauthorized):
+                self._show_count()
                 return
         self.failed.emit(error)
         if lane in ("copy", "drag"):

@@ -7,7 +7,7 @@ import math
 from functools import partial
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QPainter
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -23,6 +23,7 @@ from explorer.i18n import mark, tr
 from explorer.removal.plan import Action, Target
 from explorer.ui import icons
 from explorer.ui.actions import allow
+from explorer.ui.busy import BusyLine
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
@@ -277,6 +278,8 @@ class NamespacePanel(QWidget):
         columns.sectionResized.connect(self.delegate.forget_widths)
         self._fit_columns()
         self.banner = PaneBanner()
+        self.busy_line = BusyLine(self)  # over the tree, which must not move for it
+        self.busy_line.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -293,9 +296,15 @@ class NamespacePanel(QWidget):
         self.tree.collapsed.connect(self._on_tree_collapsed)
         self.reach_box.activated.connect(self._on_reach_box_activated)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.busy_changed.connect(self.busy_line.set_busy)
         self.model.modelReset.connect(self._open_first)
         self.model.rowsInserted.connect(self._on_model_rows_inserted)
         theme().changed.connect(self._on_theme_changed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.busy_line.setGeometry(0, 0, self.width(), self.busy_line.height())
+        self.busy_line.raise_()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.tree.setFocus(event.reason())  # not by a focus proxy, see FacetPanel

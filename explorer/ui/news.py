@@ -45,6 +45,13 @@ def sentence(error: BaseException) -> str:
     return full_stop(named(opening, said) if said else opening)
 
 
+def brief(error: BaseException) -> str:
+    """As `sentence`, but of a refused key only that it is: the list says the rest."""
+    if not isinstance(error, Unauthorized):
+        return sentence(error)
+    return full_stop(tr("The key may not do this") if lacks_permission(error) else tr("The key was refused"))
+
+
 def details(error: BaseException) -> str:
     """The error with its causes and where it arose."""
     return "".join(traceback.format_exception(error))
