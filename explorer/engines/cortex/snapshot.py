@@ -28,6 +28,8 @@ _FIRST = 40
 _ALONE_S = 10.0
 """A walk left alone for that long begins anew: what came meanwhile is not at its end."""
 _TABLES = 8
+_ROUNDS = 5
+"""After which an answer is given though this engine goes on writing."""
 
 
 class Shared:
@@ -248,13 +250,16 @@ class Snapshot:
         Where they are not read by `until`, in the loop's time, it is what is there by then; a request that is under way
         is waited for. Raises what a request raises.
         """
-        found = await self._sites(reach, kinds, everywhere, until)
-        if found is None:
-            return Table(self._dictionary, [], is_whole=False)
-        sites, is_cut = found
-        waiting = [site for site in sites if not self._of(site).is_current]
-        if waiting:
-            await in_order([partial(self._read, site, until) for site in waiting])
+        for _ in range(_ROUNDS):
+            found = await self._sites(reach, kinds, everywhere, until)
+            if found is None:
+                return Table(self._dictionary, [], is_whole=False)
+            sites, is_cut = found
+            waiting = [site for site in sites if not self._of(site).is_current]
+            if waiting:
+                await in_order([partial(self._read, site, until) for site in waiting])
+            if until is not None or all(self._of(site).is_current for site in sites):
+                break  # else something was written or removed while the last of them were read
         return self._table(sites, is_cut)
 
     def holds(self, path: str, id: ItemId) -> bool:

@@ -40,7 +40,7 @@ from explorer.contract import (
 from explorer.contract.engine import explore_many_by_listing, histogram_by_listing
 from explorer.contract.timeline import day_of
 from explorer.engines.cortex import browsing, snapshot
-from explorer.engines.cortex.envelope import Envelope, decode, lay_out
+from explorer.engines.cortex.envelope import Envelope, continues, decode, lay_out
 from explorer.engines.cortex.scopes import Layout
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
@@ -148,6 +148,14 @@ async def test_at_most_four_scopes_are_walked_at_a_time() -> None:
 
 
 # --- that it is right
+
+
+def test_an_event_that_only_continues_an_item_is_told_without_decoding_it() -> None:
+    talk = Conversation(turns=[Turn(role=Role.USER, text=f"turn {number}") for number in range(12)], meta=MemoryMeta())
+    long = Document(title='","turn":{"index":1,', body=DocumentBody(text="word " * 200_000), meta=MemoryMeta())
+    for item in (talk, long, *made(50)):
+        events = lay_out(item, item.fingerprint())
+        assert [continues(event.labels) for event in events] == [bool(event.part) for event in events]
 
 
 @on_each_wire
@@ -321,6 +329,16 @@ async def test_a_listing_stays_as_it_was_begun_while_items_come() -> None:
         new = await engine.list_span(SpanRequest(offset=0, limit=50))
         assert new.listing != span.listing
         assert new.total == 6
+
+
+async def test_an_answer_waits_for_what_is_written_meanwhile() -> None:
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}", f"agent:a{number % 9}") for number in range(90)])
+        counting, _ = await asyncio.gather(engine.changes(ALL), engine.store(learning("one more", "agent:a0")))
+        assert counting is not None
+        assert counting.total in (90, 91)
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert (page.total, page.truncated) == (91, False)
 
 
 # --- what others do
