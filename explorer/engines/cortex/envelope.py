@@ -42,6 +42,7 @@ _SLICE = 240
 _MOST = 2**32 - 1
 _NUMBERS = tuple(f"{number:02}:" for number in range(MAX_LABELS))
 """Of the parts, as they are written."""
+_LATER_PART = re.compile(r',"(?:turn|chunk)":\{"index":[1-9]')  # inside a JSON string no quote stands bare
 _MAX_DIGITS = 9  # of a part's number
 _ABSOLUTE = re.compile(r"[/~\\]|[A-Za-z]:")
 _LAST_STEP = re.compile(r"[^/\\]*\Z")
@@ -321,6 +322,12 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
         _, mark, rest = text.partition("] ")  # an older recall put who spoke before the text
         found = _read(rest, _IN_TEXT) if mark else None
     return found
+
+
+def continues(labels: Sequence[str]) -> bool:
+    """Whether an event is, if any, a later part of an item: told without decoding it. False tells nothing."""
+    joined = joined_labels(labels)
+    return joined is not None and _LATER_PART.search(joined) is not None
 
 
 def joined_labels(labels: Sequence[str]) -> str | None:
