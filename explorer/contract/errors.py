@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-Fault = Literal["", "timeout", "dns", "tls", "connect", "cut", "no_json"]
-"""Where an exchange with a server broke off; "no_json" is an answer of something else than its API."""
+Fault = Literal["", "timeout", "dns", "tls", "certificate", "connect", "cut", "alien"]
+"""Where an exchange with a server broke off; "certificate" is one that is not trusted, "alien" an
+answer of something else than the server's API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,9 @@ class Refusal:
     """Of its HTTP answer; None where there was none."""
     fault: Fault = ""
     said: str = ""
-    """In the server's own words, as far as the error's text has them."""
+    """In the server's own words, as far as the error's text has them and they are made for a person."""
+    capability: str = ""
+    """What the key would have to be allowed, where the server names it."""
 
 
 class TinyMemoryError(Exception):

@@ -509,6 +509,8 @@ class FacetPanel(QWidget):
             return
         self._told_s[lane] = now_s
         awaited = {facet for facet in self._lanes[lane] if self._asked.get(facet) == lane}
+        # What was counted to its end under this filter is no less true than the start of a new count.
+        awaited = {facet for facet in awaited if self.model.section(facet).can_grow}
         with keeping_place(self.tree):
             pages = {facet: page for facet, page in counted.pages.items() if facet in awaited}
             self.model.show_pages(pages, held=self._held(), is_partial=True)

@@ -48,7 +48,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import mark, tr, tr_n
-from explorer.text import counted, inline, number, shown, tip
+from explorer.text import counted, full_stop, inline, number, shown, tip
 from explorer.transfer import CopyForm
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
@@ -78,7 +78,7 @@ from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
-from explorer.ui.news import details, may_pass, sentence
+from explorer.ui.news import details, lacks_permission, may_pass, sentence
 from explorer.ui.rows import draw_text
 from explorer.ui.theme import theme
 
@@ -96,6 +96,7 @@ GROWS_EVERY_S = 1.0  # a list that the engine is still reading
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
+_WORDS_MOST = 300  # of an engine's own
 MAX_TOLD = 3  # conditions whose removal is told; of more, the best
 _NOTHING_MATCHES = {
     0: mark("Nothing matches"),
@@ -793,6 +794,15 @@ class ItemList(QWidget):
         return page
 
     async def _first_spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
+        """As `_spans`. Rows that were all of what is asked stay until all of it is read again."""
+        is_whole = self._shown_ask == ask and self.model.rowCount() > 0 and not self._is_partial
+        spans = await self._spans(engine, ask)
+        while spans[0][1].is_partial and is_whole:
+            await asyncio.sleep(GROWS_EVERY_S)
+            spans = await self._spans(engine, ask)
+        return spans
+
+    async def _spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
         """The rows of the place that is to be shown, and those where the selected ones were; each by its first row."""
         goes_to, order = self._goes_to, self._listed_order(engine)
         kept = self._kept_rows(ask) if goes_to is not None else range(0)
@@ -1111,6 +1121,8 @@ class ItemList(QWidget):
         engine = self._engine
         if engine is None or type(engine).get_items is MemoryEngine.get_items or self.model.is_stale:
             return
+        if engine.descriptor().needs_key:  # elsewhere, where it is a request for each scope
+            return
         wanted = [
             hit.id
             for row in self.view.visible_rows()
@@ -1137,8 +1149,8 @@ class ItemList(QWidget):
             self._counting, self._counted_so_far = False, None
             if lane == "count":
                 self._total = None
-            self._show_count()
             if not isinstance(error, Unauthorized):
+                self._show_count()
                 return
         self.failed.emit(error)
         if lane in ("copy", "drag"):
@@ -1172,11 +1184,15 @@ class ItemList(QWidget):
         self._show_count()
         if isinstance(error, Unauthorized):
             self.banner.clear()
-            rest = [tr("What you saw last stays below.")] if has_rows else []
+            told = [tr("What you saw last stays below.")] if has_rows else []
+            title = tr("The key was refused")
+            if lacks_permission(error):
+                title = tr("The key may not do this")
+                told.insert(0, full_stop(shown(error.text, _WORDS_MOST)))
             self._say(
                 "key",
-                tr("The key was refused"),
-                " ".join([*rest, tr("Open the connection and enter a new key; nothing is sent until then.")]),
+                title,
+                " ".join([*told, tr("Open the connection and enter a new key; nothing is sent until then.")]),
                 [(tr("Edit connection…"), self.edit_connection_wanted.emit)],
                 tone="caution",
             )

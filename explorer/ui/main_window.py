@@ -43,6 +43,7 @@ from explorer.contract import (
     Namespace,
     Reach,
     TinyMemoryError,
+    Unauthorized,
 )
 from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
@@ -78,7 +79,7 @@ from explorer.ui.seals import sealed, unsealed
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
-from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
+from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox, mode_words
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
@@ -524,6 +525,7 @@ class MainWindow(QMainWindow):
         self.items.order_changed.connect(self._tell_question)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
+        self.items.failed.connect(self._on_items_failed)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.export_wanted.connect(self.export_selected_wanted)
         self.items.forget_wanted.connect(self.forget_selected_wanted)
@@ -806,6 +808,7 @@ class MainWindow(QMainWindow):
         for lower in (self.context, self.asking, self.compare, self.journal):
             lower.refresh()
         self._ask_health()
+        self._health_timer.start()
 
     def _show_view(self) -> None:
         view = self.trail.current
@@ -891,6 +894,11 @@ class MainWindow(QMainWindow):
         words = text.counted(count, "hit" if self.trail.current.query else "item", is_more)
         # Translators: when they were read, past tense.
         self.read_label.setText(tr("{items}, read {time}", items=words, time=f"{datetime.now(self._zone):%H:%M:%S}"))
+
+    def _on_items_failed(self, error: Exception) -> None:
+        if isinstance(error, Unauthorized):  # nothing is sent by itself, until a person wants to read again
+            self._health_timer.stop()
+            self.watch.rest()
 
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
@@ -1052,7 +1060,7 @@ class MainWindow(QMainWindow):
         saved = self.views.get(name)
         if saved is None:
             return
-        view = saved.view
+        view = self._as_offered(saved.view)
         if saved.facets:
             self.facets.restore(saved.facets)
         if saved.items:
@@ -1063,6 +1071,18 @@ class MainWindow(QMainWindow):
         self.search_box.tell_now()
         if self.trail.go(view, is_typed=False):
             self._show_view()
+
+    def _as_offered(self, view: View) -> View:
+        """A view that is searched in a way which the engine offers, which is said where it is another."""
+        modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
+        if view.mode is None or view.mode in modes:
+            return view
+        said = tr(
+            "The view was saved with a way to search that this engine does not offer ({mode}): it offers another.",
+            mode=mode_words(view.mode),
+        )
+        self.error_banner.show_note(said, icon="info")
+        return replace(view, mode=next(iter(modes), None))
 
     def _saved_view(self, name: str) -> SavedView:
         view = self.trail.current

@@ -138,6 +138,9 @@ class Log:
             held = [each for each in held if not wanted.isdisjoint(each.context.get("labels", ()))]
         if self._is_late:
             held = [each for each in held if not seen_later(each, start)]
+            for each in self._by_scope.get(scope, []):  # a scope is indexed in the order of its events
+                if held and number_of(each) < number_of(held[-1]):
+                    each.unlisted = 0
         total = 2 * len(held)
         return [held[-1 - copy // 2] for copy in range(start, min(start + limit, total))], total
 

@@ -342,3 +342,40 @@ async def test_a_growing_list_that_fails_stays_marked_and_is_not_asked_again(
     await asyncio.sleep(0.05)
     assert len(engine.spans) == asked
     await items.aclose()
+
+
+# What was whole before
+
+
+async def test_a_refresh_takes_nothing_back_before_it_has_all(qtbot: QtBot, until: Until) -> None:
+    engine = await slow(60)
+    async with showing(qtbot, engine) as panel:
+        engine.told.put_nowait(None)
+        await until(lambda: not panel.jobs.is_busy)
+        assert numbers(panel) == {"red": "40", "blue": "20"}
+        panel.refresh()
+        engine.told.put_nowait({"red": 1})
+        engine.told.put_nowait({"red": 2})
+        await until(lambda: engine.told.empty())
+        assert numbers(panel) == {"red": "40", "blue": "20"}
+        engine.told.put_nowait(None)
+        await until(lambda: not panel.jobs.is_busy)
+        assert numbers(panel) == {"red": "40", "blue": "20"}
+    engine.known, engine.is_done = 60, True
+    items = ItemList()
+    qtbot.addWidget(items)
+    items.resize(680, 600)
+    items.show()
+    items.set_engine(engine, "slow")
+    items.show_filter(MetaFilter())
+    await until(lambda: not items.jobs.is_busy)
+    assert count_words(items) == "60 items"
+    engine.known, engine.is_done = 5, False
+    asked = len(engine.spans)
+    items.refresh()
+    await until(lambda: len(engine.spans) > asked + 2)
+    assert count_words(items) == "60 items"
+    engine.known, engine.is_done = 59, True
+    await until(lambda: not items.jobs.is_busy)
+    assert count_words(items) == "59 items"
+    await items.aclose()

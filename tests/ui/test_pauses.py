@@ -83,9 +83,9 @@ async def test_a_pause_is_in_the_status_line_while_work_runs(
         clock.at = NOW + timedelta(seconds=2)
         await until(lambda: label.text().endswith("in 5\u00a0s"))
         engine.until = None
-        await until(label.isHidden)
+        await until(lambda: label.isHidden())
         engine.until = NOW + timedelta(seconds=7)
-        await until(label.isVisible)
+        await until(lambda: label.isVisible())
         window.job_list.end(job, State.DONE, "")
         assert label.isHidden()
         asked = engine.asked
@@ -107,11 +107,11 @@ async def test_the_row_of_an_import_says_the_pause(qtbot: QtBot, tmp_path: Path,
         row = window.jobs_view.row(only_job(program))
         assert row.pause_label.isHidden()
         engine.until = NOW + timedelta(seconds=7)
-        await until(row.pause_label.isVisible)
+        await until(lambda: row.pause_label.isVisible())
         assert row.pause_label.text().startswith("The server asked to wait: going on at ")
         gate.open()
         await until(lambda: only_job(program).state is State.DONE)
-        await until(row.pause_label.isHidden)
+        await until(lambda: row.pause_label.isHidden())
         await plain.aclose()
 
 
@@ -129,7 +129,7 @@ async def test_a_removal_says_the_pause_where_it_says_how_far_it_is(qtbot: QtBot
         (job,) = [job for job in it.window.job_list.running if job.holds_window]
         assert job.pause == pause_words([engine], dialog._memory.zone)
         engine.until = None
-        await until(dialog.running.waiting_label.isHidden)
+        await until(lambda: dialog.running.waiting_label.isHidden())
         gate.open()
         await until(lambda: dialog.outcome is not None)
 

@@ -25,7 +25,15 @@ DIRECT = EngineDescriptor(
     default_endpoint="https://api-v1.cortexdb.ai",
     fetch_modes=[FetchMode.HYBRID],
     consolidation=Consolidation.AUTOMATIC,
-    settings=["scope_root", "scope_owner", "retired_scope_root", "consolidation", "observed_actor", "headers"],
+    settings=[
+        "scope_root",
+        "scope_owner",
+        "retired_scope_root",
+        "consolidation",
+        "observed_actor",
+        "headers",
+        "listing_cache",
+    ],
     keeps_paths=False,
 )
 
@@ -39,7 +47,7 @@ HOSTED = EngineDescriptor(
     default_endpoint="https://api.tinyhumans.ai",
     fetch_modes=[FetchMode.HYBRID],
     consolidation=Consolidation.SCHEDULED,
-    settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers"],
+    settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers", "listing_cache"],
     keeps_paths=False,
 )
 

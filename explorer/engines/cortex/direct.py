@@ -12,12 +12,20 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from explorer.contract import Conflict, EngineFailure, TinyMemoryError, Unavailable, Unsupported
+from explorer.contract import (
+    Conflict,
+    EngineFailure,
+    InvalidRequest,
+    TinyMemoryError,
+    Unauthorized,
+    Unavailable,
+    Unsupported,
+)
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex import DIRECT
 from explorer.engines.cortex.envelope import Event
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing, Tries
 from explorer.engines.cortex.wires import MAX_BULK, Appended, Erased, Wire, batches, experience
 
 log = logging.getLogger(__name__)
@@ -35,11 +43,28 @@ class DirectWire(Wire):
 
     def __init__(self, settings: CortexSettings, credential: EngineCredential, timing: Timing | None = None) -> None:
         super().__init__(settings, credential, timing)
+        self._names_actors = settings.observes_actor
         self._registered: set[tuple[str, str]] = set()
         self._registering = asyncio.Lock()
 
     async def append(self, scope: str, events: Sequence[Event], *, waits: bool) -> Appended:
-        bodies = [experience(scope, event) for event in events]
+        if not self._names_actors or events[0].actor is None:
+            return await self._append(scope, events, waits=waits, names_actor=False)
+        # The first one alone, which tells whether the server takes what is said of the actor: a batch that is refused
+        # half way and sent again without that would be there twice in part.
+        names_actor = True
+        try:
+            first = await self._append(scope, events[:1], waits=waits, names_actor=True)
+        except (Unauthorized, InvalidRequest):
+            names_actor = False
+            first = await self._append(scope, events[:1], waits=waits, names_actor=False)
+        if len(events) == 1:
+            return first
+        rest = await self._append(scope, events[1:], waits=waits, names_actor=names_actor)
+        return Appended(rest.event_id, first.replayed and rest.replayed)
+
+    async def _append(self, scope: str, events: Sequence[Event], *, waits: bool, names_actor: bool) -> Appended:
+        bodies = [experience(scope, event, names_actor=names_actor) for event in events]
         params = [("wait", "indexed")] if waits else []
         if len(bodies) == 1:
             return self.appended("experience", await self._ask("POST", "experience", params=params, body=bodies[0]))

@@ -139,19 +139,19 @@ class CortexEngine(MemoryEngine):
         return await self._reading.export(req)
 
     async def get(self, req: GetRequest) -> Listed[Hit]:
-        hits = await self._reading.get(req, self._likely(req))
+        hits = await self._reading.get(req, self._likely(req.ids))
         self._snapshot.note_missing(set(req.ids) - {hit.id for hit in hits}, req.reach)
         return hits
 
     async def get_items(self, req: GetRequest) -> Listed[Exported]:
-        found = await self._reading.get_items(req, self._likely(req))
+        found = await self._reading.get_items(req, self._likely(req.ids))
         self._snapshot.note_missing(set(req.ids) - {each.id for each in found}, req.reach)
         return found
 
-    def _likely(self, req: GetRequest) -> dict[str, Listed[ItemId]]:
+    def _likely(self, ids: Listed[ItemId]) -> dict[str, Listed[ItemId]]:
         """By path, the items that are in a scope as far as it was read."""
-        paths = sorted(self._snapshot.paths_of(req.ids))
-        return {path: [id for id in req.ids if self._snapshot.holds(path, id)] for path in paths}
+        paths = sorted(self._snapshot.paths_of(ids))
+        return {path: [id for id in ids if self._snapshot.holds(path, id)] for path in paths}
 
     def refresh(self) -> None:
         """All is read from the server anew: what other programs stored or removed is found by nothing else."""
@@ -196,10 +196,10 @@ class CortexEngine(MemoryEngine):
         return await self._ranking.recall(req)
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:
-        return await self._removing.forget(target)
+        return await self._removing.forget(target, self._likely(target.ids or []))
 
     async def forget_within(self, ids: Listed[ItemId], reach: Reach | None) -> ForgetReport:
-        return await self._removing.forget_within(ids, reach)
+        return await self._removing.forget_within(ids, reach, self._likely(ids))
 
     async def erase(self, req: EraseRequest) -> EraseReport:
         try:

@@ -40,6 +40,9 @@ _IN_TEXT = 2
 _PART = "tm:e:"
 _SLICE = 240
 _MOST = 2**32 - 1
+_NUMBERS = tuple(f"{number:02}:" for number in range(MAX_LABELS))
+"""Of the parts, as they are written."""
+_LATER_PART = re.compile(r',"(?:turn|chunk)":\{"index":[1-9]')  # inside a JSON string no quote stands bare
 _MAX_DIGITS = 9  # of a part's number
 _ABSOLUTE = re.compile(r"[/~\\]|[A-Za-z]:")
 _LAST_STEP = re.compile(r"[^/\\]*\Z")
@@ -145,7 +148,8 @@ class Event:
     """One event to write.
 
     `observed_at` is RFC 3339 as the server writes it; `derives` is False where nothing may be derived from the
-    text; `part` is the index of the turn or piece, None where the event is the whole item.
+    text; `part` is the index of the turn or piece, None where the event is the whole item; `actor` is the id of
+    whoever was observed.
     """
 
     modality: str
@@ -155,6 +159,7 @@ class Event:
     observed_at: str | None
     derives: bool
     part: int | None
+    actor: str | None = None
 
 
 def lay_out(item: StoreItem, id: ItemId) -> list[Event]:
@@ -276,6 +281,7 @@ def _event(envelope: Envelope) -> Event:
         observed_at=None if at is None else f"{at.text.removesuffix('Z')}+00:00",
         derives=meta.derive is not False and (turn is None or turn.role is not Role.TOOL),
         part=envelope.part,
+        actor=None if meta.observed_actor is None else meta.observed_actor.id,
     )
 
 
@@ -318,20 +324,27 @@ def decode(text: str, labels: Sequence[str]) -> Envelope | None:
     return found
 
 
+def continues(labels: Sequence[str]) -> bool:
+    """Whether an event is, if any, a later part of an item: told without decoding it. False tells nothing."""
+    joined = joined_labels(labels)
+    return joined is not None and _LATER_PART.search(joined) is not None
+
+
 def joined_labels(labels: Sequence[str]) -> str | None:
     """The text that the part labels hold between them; None where one is missing or is none of ours."""
+    parts = [label[len(_PART) :] for label in labels if label.startswith(_PART)]
+    if len(parts) <= len(_NUMBERS) and all(map(str.startswith, parts, _NUMBERS)):
+        return "".join([part[len(_NUMBERS[0]) :] for part in parts]) if parts else None
     slices: dict[int, str] = {}
-    for label in labels:
-        if not label.startswith(_PART):
-            continue
-        number, colon, slice_ = label[len(_PART) :].partition(":")
+    for part in parts:
+        number, colon, slice_ = part.partition(":")
         if not colon or not number.isascii() or not number.isdigit() or len(number) > _MAX_DIGITS:
             return None
         at = int(number)
         if at in slices:
             return None
         slices[at] = slice_
-    if not slices or max(slices) != len(slices) - 1:
+    if max(slices) != len(slices) - 1:
         return None
     return "".join(slices[at] for at in range(len(slices)))
 

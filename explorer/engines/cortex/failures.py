@@ -11,7 +11,7 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.contract import (
@@ -19,10 +19,12 @@ from explorer.contract import (
     EngineFailure,
     InvalidRequest,
     NotFound,
+    Refusal,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
 )
+from explorer.contract.errors import Fault
 
 _MAX_SAID = 300  # characters of the server's own words
 _MAX_CODE = 64
@@ -44,6 +46,16 @@ _ERRORS: dict[int, type[TinyMemoryError]] = {
 
 _CAPABILITY = ("capability", "required_capability", "missing_capability", "capabilities", "missing_capabilities")
 
+_FAULTS: Mapping[str, tuple[Fault, str]] = {
+    "timeout": ("timeout", "was not answered in time (timeout); try again"),
+    "DNS": ("dns", "was not sent: the name of the server was not found (DNS); check the endpoint and the network"),
+    "TLS": ("tls", "was not sent: no secure connection was agreed on (TLS); check the server's certificate"),
+    "connect": (
+        "connect",
+        "was not sent: the server cannot be reached (connect); check that it runs, and the endpoint",
+    ),
+    "other": ("cut", "was not answered: the connection broke (other); try again"),
+}
 _TLS = ("tls", "handshake", "certificate", "fatal alert", "invalid peer", "unknown issuer")
 _DNS = ("dns", "name or service", "failed to lookup", "name resolution", "getaddrinfo")
 
@@ -68,7 +80,7 @@ def without_words(error: TinyMemoryError) -> str:
 
 
 def refusal(
-    head: str, status: int, body: bytes, *, hosted: bool, secrets: Iterable[str], retry_after_s: float | None = None
+    head: str, status: int, body: bytes, *, hosted: bool, secrets: Sequence[str], retry_after_s: float | None = None
 ) -> TinyMemoryError:
     """The error for an answer of that status; `head` names what was asked and where, and ends in the status.
 
@@ -81,7 +93,17 @@ def refusal(
     if hosted and status == 400 and code == "CONFLICT":  # as an older backend says it
         kind = Conflict
     text = f"{f'[{code}] ' * bool(code)}{head}{_hint(status, code, value, secrets)}{f'{_DASH}{said}' * bool(said)}"
-    return Unavailable(text, retry_after_s=retry_after_s) if kind is Unavailable else kind(text)
+    error = Unavailable(text, retry_after_s=retry_after_s) if kind is Unavailable else kind(text)
+    capability = _clean(_capability(value), secrets) if status == 403 else ""
+    error.refusal = Refusal(status, said=said if isinstance(value, dict) else "", capability=capability)
+    return error
+
+
+def alien(text: str) -> EngineFailure:
+    """The error for an answer that is none of CortexDB's."""
+    error = EngineFailure(text)
+    error.refusal = Refusal(fault="alien")
+    return error
 
 
 def _code(value: Any, status: int, *, hosted: bool) -> str:
@@ -95,7 +117,7 @@ def _code(value: Any, status: int, *, hosted: bool) -> str:
     return _CODES.get(status, f"HTTP_{status}")
 
 
-def _hint(status: int, code: str, value: Any, secrets: Iterable[str]) -> str:
+def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
     """What the person may do about it."""
     if 300 <= status < 400:
         return ": it has moved, which is not followed; set its new address"
@@ -149,7 +171,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _clean(text: str, secrets: Iterable[str]) -> str:
+def _clean(text: str, secrets: Sequence[str]) -> str:
     """`text` on one line, without secrets, cut short."""
     for secret in secrets:
         for form in (secret, json.dumps(secret)[1:-1]):
@@ -173,6 +195,21 @@ def fault_class(error: BaseException) -> str:
     if any(isinstance(one, (httpx.ConnectError, httpx.ProxyError)) for one in chain):
         return "connect"
     return "other"
+
+
+def broken(head: str, error: BaseException) -> Unavailable:
+    """The error for a request that no answer came to; `head` names what was asked and where."""
+    name = fault_class(error)
+    fault, words = _FAULTS[name]
+    if name == "TLS" and any(_is_untrusted(one) for one in _chain(error)):
+        fault = "certificate"
+    made = Unavailable(f"{head} {words}")
+    made.refusal = Refusal(fault=fault)
+    return made
+
+
+def _is_untrusted(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLCertVerificationError) or "certificate verify failed" in str(error).lower()
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -46,12 +46,24 @@ class Ranking:
         req.check()
         start = _offset(req.cursor) if req.cursor is not None else 0
         stop = start + req.limit
-        sites = await self._walk.sites(req.filter.reach, req.filter.kinds)
-        events = min((stop + 1) * 3, MOST_EVENTS)
-        packs = await in_order([partial(self._pack, site, req.query, req.filter, events) for site in sites])
-        ranked = _hinted(_merged(self._admitted(sites, packs, req.filter)), req.refers_to)
+        ranked = _hinted(await self._ranked(req, stop), req.refers_to)
         hits = await self._hits(ranked[start:stop], start)
         return FetchPage(hits=hits, next_cursor=write_cursor("f", {"offset": stop}) if len(ranked) > stop else None)
+
+    async def _ranked(self, req: FetchRequest, stop: int) -> Ranked:
+        """More than `stop` items, where there are so many."""
+        sites = await self._walk.sites(req.filter.reach, req.filter.kinds)
+        packs: dict[Site, Pack] = {}
+        events, wanted = min((stop + 1) * 3, MOST_EVENTS), sites
+        while True:
+            found = await in_order([partial(self._pack, site, req.query, req.filter, events) for site in wanted])
+            packs.update(zip(wanted, found, strict=True))
+            ranked = _merged(self._admitted(sites, [packs[site] for site in sites], req.filter))
+            # One long conversation may take up all of a pack.
+            wanted = [site for site in wanted if len(packs[site].events) >= events]
+            if len(ranked) > stop or not wanted or events == MOST_EVENTS:
+                return ranked
+            events = min(events * 4, MOST_EVENTS)
 
     async def _pack(self, site: Site, query: str, filter: MetaFilter, events: int) -> Pack:
         return await self._walk.wire.recall(

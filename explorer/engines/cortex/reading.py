@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 
 from explorer.contract import (
@@ -79,8 +80,8 @@ class Reading:
     async def explore(self, req: ExploreRequest) -> ExplorePage:
         """Counts each item at the event that starts it; a count that was cut short is marked `truncated`."""
         req.check()
-        sites = await self._walk.sites(req.filter.reach, req.filter.kinds)
-        tally = _Tally(req)
+        sites, is_cut = await self._walk.reached(req.filter.reach, req.filter.kinds)
+        tally = _Tally(req, is_cut=is_cut)
         await in_order([partial(self._count, site, tally) for site in sites])
         return tally.page()
 
@@ -170,12 +171,13 @@ class Reading:
         if tally.is_over():
             return
         try:
-            async for page in self._walk.pages(site, narrowing(tally.req.filter)):
-                for found in page:
-                    if _is_shown(found, tally.req.filter):
-                        tally.add(found)
-                if tally.is_over():
-                    return
+            async with aclosing(self._walk.pages(site, narrowing(tally.req.filter))) as pages:
+                async for page in pages:
+                    for found in page:
+                        if _is_shown(found, tally.req.filter):
+                            tally.add(found)
+                    if tally.is_over():
+                        return
         except EndlessListing:
             tally.is_cut = True
 
@@ -183,9 +185,9 @@ class Reading:
 class _Tally:
     """The values of a facet, counted up to the request's `scan_limit` of items."""
 
-    def __init__(self, req: ExploreRequest) -> None:
+    def __init__(self, req: ExploreRequest, *, is_cut: bool) -> None:
         self.req = req
-        self.is_cut = False
+        self.is_cut = is_cut
         self._is_over = False
         self._ids: set[ItemId] = set()
         self._counts: Counter[str] = Counter()

@@ -5,7 +5,7 @@ Source: cortex, "Forget", "Erasures", "forget", "erase".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from explorer.contract import (
     Conflict,
@@ -24,6 +24,7 @@ from explorer.contract import (
     is_blank,
 )
 from explorer.engines.cortex.labels import narrowing
+from explorer.engines.cortex.reading import NOWHERE, Likely
 from explorer.engines.cortex.walking import Found, Site, Walk
 from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
 
@@ -35,31 +36,50 @@ class Removing:
         self._walk = walk
         self._on_changed = on_changed
 
-    async def forget(self, target: ForgetTarget) -> ForgetReport:
+    async def forget(self, target: ForgetTarget, likely: Likely = NOWHERE) -> ForgetReport:
         """An error part way leaves forgotten what was; asking again is safe."""
         target.check()
         if target.filter is not None:
             return await self._forget_matching(target.filter)
-        sites = await self._walk.everywhere()
-        return await self._forget_ids(target.ids or [], sites, lambda found: True)
+        return await self._forget_ids(target.ids or [], likely, self._walk.everywhere, lambda site: True)
 
-    async def forget_within(self, ids: Sequence[ItemId], reach: Reach | None) -> ForgetReport:
+    async def forget_within(self, ids: Sequence[ItemId], reach: Reach | None, likely: Likely = NOWHERE) -> ForgetReport:
         if not ids:
             raise InvalidRequest("forget needs at least one id")
         if any(map(is_blank, ids)):
             raise InvalidRequest("an id must not be blank")
-        sites = await self._walk.sites(reach, complete=True)
-        return await self._forget_ids(ids, sites, lambda found: admitted_by(reach, found.envelope.meta.namespace))
+        return await self._forget_ids(
+            ids,
+            likely,
+            lambda: self._walk.sites(reach, complete=True),
+            lambda site: admitted_by(reach, site.scope.namespace),
+        )
 
     async def _forget_ids(
-        self, ids: Iterable[ItemId], sites: Sequence[Site], is_meant: Callable[[Found], bool]
+        self,
+        ids: Iterable[ItemId],
+        likely: Likely,
+        list_sites: Callable[[], Awaitable[list[Site]]],
+        is_meant: Callable[[Site], bool],
     ) -> ForgetReport:
+        """Looks in the likely scopes first, and for what is not there in all that `list_sites` names.
+
+        An id is a hash of the item's kind and node too, so that it is in no other scopes than theirs.
+        """
         wanted = list(dict.fromkeys(ids))
-        held = await self._walk.look_up({site: wanted for site in sites})
+        near: dict[Site, list[ItemId]] = {}
+        for path, there in likely.items():
+            for site in filter(is_meant, self._walk.twins(path)):
+                near[site] = [*near.get(site, []), *there]
+        held = await self._walk.look_up(near)
+        found = {id for by_id in held.values() for id in by_id}
+        rest = [id for id in wanted if id not in found]
+        if rest:
+            for site, by_id in (await self._walk.look_up({site: rest for site in await list_sites()})).items():
+                held[site] = {**held.get(site, {}), **by_id}
         forgotten: set[ItemId] = set()
-        for site in sites:
-            events = [found for events in held[site].values() for found in events if is_meant(found)]
-            forgotten |= await self._remove(site, events)
+        for site, by_id in held.items():
+            forgotten |= await self._remove(site, [event for events in by_id.values() for event in events])
         return ForgetReport(forgotten=len(forgotten))
 
     async def _forget_matching(self, filter: MetaFilter) -> ForgetReport:
@@ -111,8 +131,8 @@ class Removing:
         wire = self._walk.wire
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
-        paths = await self._walk.paths(req.reach.at, complete=True)
-        sites = {path: self._walk.site(path) for path in paths}
+        named = await self._walk.named(req.reach.at, complete=True)
+        sites = {path: self._walk.site(path) for path in named.paths}
         meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
         held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
         self._refuse_hiding(meant, [path for path in held if path not in meant])

@@ -142,12 +142,14 @@ def _steps(namespace: Namespace, *, with_brain: bool) -> list[str]:
     return steps
 
 
-def checked_root(text: str) -> str:
-    """A scope root as it is used. Raises ConfigError for one that the server, or this layout, has no place for."""
+def checked_root(text: str, name: str = "scope root") -> str:
+    """A scope root as it is used. Raises ConfigError for one that the server, or this layout, has no place for, which
+    it calls `name`.
+    """
     root = trimmed(text).strip("/")
     segments = root.split("/")
     if not all(map(_ROOT_SEGMENT.fullmatch, segments)):
-        raise ConfigError(f"scope root `{root}` must be written like org:42, each part as type:id")
+        raise ConfigError(f"{name} `{root}` must be written like org:42, each part as type:id")
     if _LEGACY_ROOT in segments:
-        raise ConfigError(f"scope root `{root}` must not hold `{_LEGACY_ROOT}`")
+        raise ConfigError(f"{name} `{root}` must not hold `{_LEGACY_ROOT}`")
     return root

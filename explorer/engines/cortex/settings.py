@@ -102,7 +102,7 @@ def _retired(text: str | None, root: str | None, *, hosted: bool) -> Layout | No
         return None
     if root is None:
         raise ConfigError("a retired scope root goes with a new one; set the scope root too")
-    retired = checked_root(text)
+    retired = checked_root(text, "retired scope root")
     if retired == root:
         raise ConfigError(f"the retired scope root `{retired}` is the scope root itself; leave one of them out")
     return Layout(retired, hosted)

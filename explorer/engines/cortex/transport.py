@@ -11,19 +11,18 @@ import asyncio
 import contextlib
 import json
 import math
-import random
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable, wire
 from explorer.engines.config import EngineCredential
-from explorer.engines.cortex.failures import STATE_CHANGED, error_code, fault_class, refusal
+from explorer.engines.cortex.failures import alien, broken, refusal
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.json_endpoint import KEY
 from explorer.engines.registry import is_private
 
@@ -42,60 +41,23 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """How long things are waited for, in seconds."""
-
-    connect_s: float = 10.0
-    request_s: float = 60.0
-    """For one attempt, from connecting to the last byte of the answer."""
-    retry_s: float = 0.25
-    """Before the second attempt; twice as long before each one after it."""
-    pause_s: float = 10.0
-    """At most, where the server asks to wait."""
-    poll_s: float = 0.25
-    most_poll_s: float = 2.0
-    """Up to which the gaps between polls double, where they do."""
-    listed_s: float = 30.0
-    """Until what was written must be listed."""
-    ranked_s: float = 10.0
-    """Until what was written should be found."""
-    erasure_s: float = 300.0
-    """Until an erasure must be done."""
-
-    def gap(self, attempt: int) -> float:
-        """The wait after that attempt, from 1; a little longer at random, so that many do not come at once."""
-        return self.retry_s * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.2)
-
-    def polls(self, *, doubling: bool) -> Iterator[float]:
-        """The gaps between polls, without end."""
-        gap = self.poll_s
-        while True:
-            yield gap
-            gap = min(gap * 2, self.most_poll_s) if doubling else gap
-
-
-class Tries(Enum):
-    """How often a request may be sent while it is answered with Unavailable."""
-
-    ONCE = 1
-    READ = 3
-    """Repeating it changes nothing."""
-
-    def most(self, error: Unavailable) -> int:
-        if self is Tries.READ and error_code(error) == STATE_CHANGED:
-            return 6
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
 class _Reply:
     status: int
     body: bytes = field(repr=False)
     asks_to_wait_s: float | None = None
+    is_whole: bool = True
 
     @property
     def is_good(self) -> bool:
         return 200 <= self.status < 300
+
+
+@dataclass(eq=False, slots=True)
+class _Pool:
+    client: httpx.AsyncClient
+    may_share: bool
+    """Whether requests may share a connection (HTTP/2): known from the first answer on."""
+    under_way: int = 0
 
 
 class Transport:
@@ -125,7 +87,7 @@ class Transport:
         self._label = label
         self._hosted = hosted
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
-        self._client: httpx.AsyncClient | None = None
+        self._pool: _Pool | None = None
         self._opening = asyncio.Lock()
         self._pause_ends = 0.0
         self._actor: str | None = None
@@ -189,7 +151,6 @@ class Transport:
             now = asyncio.get_running_loop().time()
             for scope in self._under_way:
                 scope.reschedule(now)
-        client, self._client = self._client, None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSING_S):
@@ -197,8 +158,9 @@ class Transport:
                         self._is_idle.clear()
                         await self._is_idle.wait()
         finally:
-            if client is not None:
-                await client.aclose()
+            pool, self._pool = self._pool, None
+            if pool is not None:
+                await pool.client.aclose()
 
     @contextlib.asynccontextmanager
     async def _alive(self) -> AsyncIterator[None]:
@@ -245,7 +207,7 @@ class Transport:
         if success is False:
             raise self._refusal(method, route, reply, key)
         if success is not True or "data" not in value:
-            raise EngineFailure(f"{self.head(method, route)} gave an answer without its data; check the endpoint")
+            raise alien(f"{self.head(method, route)} gave an answer without its data; check the endpoint")
         return value["data"]
 
     async def _key(self) -> str:
@@ -269,12 +231,12 @@ class Transport:
         async with self._actor_lock:
             if self._knows_actor or self._times_asked_actor != before:  # another request asked meanwhile
                 return
-            try:
+            reply: _Reply | None = None
+            with contextlib.suppress(TinyMemoryError):
                 reply = await self._exchange("GET", _WHOAMI, self._base + _WHOAMI, None, key, {})
-            except TinyMemoryError:
+            self._times_asked_actor += 1  # but not where it was cancelled: then whoever waits asks itself
+            if reply is None:
                 return
-            finally:
-                self._times_asked_actor += 1
             if reply.status in (404, 405):
                 self._knows_actor = True
             elif reply.status == 200 and (caller := _caller(reply.body)):
@@ -284,7 +246,7 @@ class Transport:
         self, method: str, route: str, url: str, content: bytes | None, key: str, extra: Mapping[str, str]
     ) -> _Reply:
         await self._wait_out_pause()
-        client = await self._opened()
+        pool = await self._opened()
         import httpx  # which `_opened` loaded
 
         headers = {**self._headers, "accept": "application/json", **extra, "authorization": f"Bearer {key}"}
@@ -293,12 +255,17 @@ class Transport:
         if self._actor is not None:
             headers["x-cortex-actor"] = self._actor
         fault: TinyMemoryError
+        pool.under_way += 1
+        is_whole = False
         try:
             async with (
                 asyncio.timeout(self.timing.request_s),
-                client.stream(method, url, content=content, headers=headers) as response,
+                pool.client.stream(method, url, content=content, headers=headers) as response,
             ):
-                return await self._read(response, self.head(method, route))
+                pool.may_share = response.http_version == "HTTP/2"
+                reply = await self._read(response, self.head(method, route))
+            is_whole = reply.is_whole
+            return reply
         except TinyMemoryError:
             raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError):
@@ -306,7 +273,9 @@ class Transport:
         except httpx.DecodingError:
             fault = EngineFailure(f"{self.head(method, route)} gave an answer that cannot be unpacked")
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            fault = self._fault(method, route, fault_class(error))
+            fault = broken(self.head(method, route), error)
+        finally:
+            await self._give_back(pool, is_whole=is_whole)
         # Outside the handler: the library's error holds the request and with it the key.
         raise fault
 
@@ -317,14 +286,16 @@ class Transport:
         if is_good and _number(response.headers.get("content-length", "")) > MAX_ANSWER_BYTES:
             raise too_long
         body = bytearray()
+        is_whole = True
         async for chunk in response.aiter_bytes():
             body += chunk
             if is_good and len(body) > MAX_ANSWER_BYTES:
                 raise too_long
             if not is_good and len(body) >= MAX_ERROR_BYTES:
                 del body[MAX_ERROR_BYTES:]
+                is_whole = False
                 break
-        return _Reply(response.status_code, bytes(body), wait_s)
+        return _Reply(response.status_code, bytes(body), wait_s, is_whole)
 
     def _note_pause(self, response: httpx.Response) -> float | None:
         """The seconds that a busy server asks to wait, which holds for every request from now on."""
@@ -342,12 +313,23 @@ class Transport:
         while (until := self.paused_until) is not None:  # noqa: ASYNC110 (it may have moved while this one slept)
             await asyncio.sleep(max(until - time.monotonic(), 0.0))
 
-    async def _opened(self) -> httpx.AsyncClient:
+    async def _opened(self) -> _Pool:
         async with self._opening:
-            if self._client is None:
+            if self._pool is None:
                 # In a thread: the library and the certificates take a moment to load.
-                self._client = await asyncio.to_thread(self._made)
-            return self._client
+                client = await asyncio.to_thread(self._made)
+                self._pool = _Pool(client, may_share=self._origin.startswith("https:") and _has_http2())
+            return self._pool
+
+    async def _give_back(self, pool: _Pool, *, is_whole: bool) -> None:
+        """Note that a request ended. A connection that others share does not end with one that was given up, and what
+        still comes for that takes up its window until nothing comes for anyone: such a pool gets no more requests.
+        """
+        pool.under_way -= 1
+        if not is_whole and pool.may_share and pool is self._pool:
+            self._pool = None
+        if pool is not self._pool and not pool.under_way:
+            await pool.client.aclose()
 
     def _made(self) -> httpx.AsyncClient:
         import httpx
@@ -381,21 +363,11 @@ class Transport:
             return wire.loads(body)
         except wire.WireError as error:
             fault = str(error)
-        raise EngineFailure(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
+        raise alien(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
 
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
         return f"{self._label}: {method} {route} at {self._host}"
-
-    def _fault(self, method: str, route: str, name: str) -> Unavailable:
-        said = {
-            "timeout": "was not answered in time (timeout); try again",
-            "DNS": "was not sent: the name of the server was not found (DNS); check the endpoint and the network",
-            "TLS": "was not sent: no secure connection was agreed on (TLS); check the server's certificate",
-            "connect": "was not sent: the server cannot be reached (connect); check that it runs, and the endpoint",
-            "other": "was not answered: the connection broke (other); try again",
-        }
-        return Unavailable(f"{self.head(method, route)} {said[name]}")
 
     def _refusal(self, method: str, route: str, reply: _Reply, key: str) -> TinyMemoryError:
         hidden = [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, TypeVar
 from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.envelope import Event
+from explorer.engines.cortex.failures import alien
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing, Transport, Tries
+from explorer.engines.cortex.transport import Transport
 
 T = TypeVar("T")
 
@@ -222,7 +224,7 @@ class Wire(ABC):
         if isinstance(value, dict):
             listed = value["items"] if "items" in value else value.get("scopes")
         if not isinstance(listed, list):
-            raise EngineFailure(f"{self.transport.head('GET', self._scope_list)} gave an answer without its scopes")
+            raise alien(f"{self.transport.head('GET', self._scope_list)} gave an answer without its scopes")
         entries = (entry.get("path") if isinstance(entry, dict) else entry for entry in listed)
         paths = [path for path in entries if isinstance(path, str) and _lies_below(path, prefix)]
         return Scopes(paths, is_cut=len(listed) >= MAX_SCOPES)
@@ -255,7 +257,7 @@ class Wire(ABC):
 
     def bad(self, method: str, route: str, lacks: str) -> EngineFailure:
         """The error for an answer that cannot be used; `route` is below the wire's root."""
-        return EngineFailure(f"{self.transport.head(method, self._root + route)} gave an answer without {lacks}")
+        return alien(f"{self.transport.head(method, self._root + route)} gave an answer without {lacks}")
 
     def appended(self, route: str, value: Any) -> Appended:
         """What the server says of one written event."""
@@ -265,8 +267,11 @@ class Wire(ABC):
         return Appended(event_id, value.get("replayed_from_idempotency") is True)
 
 
-def experience(scope: str, event: Event) -> dict[str, Any]:
-    """The body that writes an event, with the key by which the server knows it again."""
+def experience(scope: str, event: Event, *, names_actor: bool = False) -> dict[str, Any]:
+    """The body that writes an event, with the key by which the server knows it again.
+
+    `names_actor`: the server is told who was observed, if that is known.
+    """
     context: dict[str, Any] = {"labels": list(event.labels)}
     if event.observed_at is not None:
         context["observed_at"] = event.observed_at
@@ -278,6 +283,9 @@ def experience(scope: str, event: Event) -> dict[str, Any]:
     }
     if not event.derives:
         body["directives"] = {"extract": []}
+    if names_actor and event.actor is not None:
+        kind = event.actor.partition(":")[0] if ":" in event.actor else "user"
+        body["observed_actor"] = {"id": event.actor, "type": kind}
     hashed = json.dumps(body, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return {**body, "idempotency_key": f"tm3:{hashlib.sha256(hashed.encode()).hexdigest()[:56]}"}
 

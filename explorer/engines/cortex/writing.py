@@ -123,7 +123,8 @@ class Writing:
     ) -> StoreReceipt:
         """`stored` holds the ids of the items of this batch that are whole."""
         id, events = plan.id, plan.events
-        if plan.newer is not None and id not in held and plan.newer in held:
+        known = held.keys() | stored
+        if plan.newer is not None and id not in known and plan.newer in known:
             id = plan.newer
             events = lay_out(plan.item, id)
         missing = [] if id in stored else missing_events(plan.item, id, events, held.get(id, []))

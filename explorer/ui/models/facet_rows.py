@@ -283,6 +283,11 @@ class Section:
         return self.is_old or self.is_partial
 
     @property
+    def can_grow(self) -> bool:
+        """Whether the start of a count says more than what is held."""
+        return self.page is None or self.is_partial or self.is_of_other
+
+    @property
     def is_missing(self) -> bool:
         """Whether there are no counts of what was asked last, and nothing says why."""
         return self.error is None and (self.page is None or self.is_behind)

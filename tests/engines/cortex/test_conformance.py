@@ -10,7 +10,7 @@ import pytest
 from explorer.contract import conformance
 from explorer.contract.conformance import CheckFailed
 from tests.doubles.cortexdb import CortexDouble
-from tests.engines.cortex.flows import LAYOUTS, fact, opened
+from tests.engines.cortex.flows import LAYOUTS, fact, opened, served
 
 OF_ONE = frozenset(range(1, 83))
 OF_TWO = frozenset(range(82, 92))
@@ -28,6 +28,27 @@ async def test_the_engine_passes_every_check_and_leaves_nothing_behind(layout: s
         assert len(double.log) == 0
         assert double.unknown_params == []
     assert made == OF_ONE
+
+
+LATE = {"listed_after": 1, "ranked_after": 1}
+SERVERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "late, behind a path": ("direct-legacy", {**LATE, "whoami": None, "prefix": "behind/a-proxy"}),
+    "late, hosted": ("hosted-tenant_root", {**LATE, "max_page": 3}),
+    "loose": (
+        "hosted-scope_root",
+        {"reroots": False, "string_prefix_scopes": True, "forget_gone_is_missing": True},
+    ),
+}
+"""Servers that differ in what they may differ in, each in one layout."""
+
+
+@pytest.mark.limit_s(60)
+@pytest.mark.parametrize("server", SERVERS)
+async def test_it_passes_on_servers_of_other_habits(server: str) -> None:
+    layout, knobs = SERVERS[server]
+    async with served(layout, **knobs) as (double, engine):
+        await conformance.run(engine)
+        assert len(double.log) == 0
 
 
 @pytest.mark.limit_s(60)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from cortexdb import Cortex
 from explorer.contract import (
     Conversation,
     ForgetTarget,
+    GetRequest,
     ItemKind,
     ListRequest,
     MemoryEngine,
@@ -93,6 +95,10 @@ def proxies_off(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+def opened(double: CortexDouble) -> MemoryEngine:
+    return build_engine("cortexdb", EngineSettings(endpoint=double.endpoint), StaticCredential(double.token))
+
+
 def texts(events: dict[str, dict[str, Any]]) -> list[str]:
     return sorted(event["content"].get("text", "") for event in events.values())
 
@@ -115,9 +121,8 @@ async def test_the_official_sdk_and_cli_share_a_memory_with_the_engine(tmp_path:
         meta=MemoryMeta(namespace=Namespace.parse(NODE)),
     )
     everything = ListRequest(filter=MetaFilter(), limit=50)
-    async with CortexDouble(whoami=ACTOR) as double:
+    async with CortexDouble(whoami=ACTOR) as double, aclosing(opened(double)) as engine:
         clients = Clients(double, tmp_path / "cortexdb")
-        engine = build_engine("cortexdb", EngineSettings(endpoint=double.endpoint), StaticCredential(double.token))
 
         # What the SDK and the CLI write into the engine's scopes: plain words, what is no text, and an event that
         # bears the very label by which the engine looks for its learning.
@@ -172,6 +177,16 @@ async def test_the_official_sdk_and_cli_share_a_memory_with_the_engine(tmp_path:
         )  # fmt: skip
         assert ours.text in {event["content"]["text"] for event in recalled["layers"]["events"]}
 
+        # What the SDK takes out of a conversation, storing it again puts back, and nothing twice.
+        answer = event_of(written, "at the northern quay")
+        await clients.sdk(lambda client: client.forget(CONVERSATIONS, memory_ids=[answer], cascade="redact_events"))
+        assert answer not in await clients.listed(CONVERSATIONS)
+        assert not (await engine.store(talk)).replayed
+        completed = await clients.listed(CONVERSATIONS)
+        assert texts(completed) == texts({id: event for id, event in both.items() if event["scope"] == CONVERSATIONS})
+        (hit,) = await engine.get(GetRequest(ids=[talk.fingerprint()]))
+        assert hit.text == talk.render_text()
+
         # What the engine forgets is its own, by filter and by id.
         by_filter = MetaFilter(reach=Reach.subtree(Namespace.parse(NODE)), kinds=[ItemKind.LEARNING])
         assert (await engine.forget(ForgetTarget(filter=by_filter))).forgotten == 1
@@ -182,7 +197,6 @@ async def test_the_official_sdk_and_cli_share_a_memory_with_the_engine(tmp_path:
         assert await clients.listed(LEARNINGS) | await clients.listed(CONVERSATIONS) == theirs
         assert (await engine.list(everything)).items == []
         assert foreign(engine) == "6"
-        await engine.aclose()
 
 
 def event_of(events: dict[str, dict[str, Any]], text: str) -> str:

@@ -90,6 +90,20 @@ async def test_hits_are_scored_by_a_rank_that_counts_on_from_page_to_page() -> N
         assert [len(page.hits) for page in pages] == [3, 3, 1]
 
 
+async def test_an_item_of_many_events_does_not_hide_the_others() -> None:
+    async with served() as (double, engine):
+        others = [talk(f"tea of another {number}") for number in range(3)]
+        long = talk(*(f"tea, turn {number}" for number in range(100)))
+        lay(double, engine, *others, long)
+        order = [long, *others[::-1]]
+        page = await found(engine, "tea", 3, reach=AT_ROOT, kinds=[ItemKind.CONVERSATION])
+        assert [hit.id for hit in page.hits] == [item.fingerprint() for item in order[:3]]
+        assert [body["budgets"]["per_layer_limits"]["events"] for body in double.bodies("recall")] == [12, 48, 192]
+        last = await found(engine, "tea", 3, page.next_cursor, reach=AT_ROOT, kinds=[ItemKind.CONVERSATION])
+        assert [hit.id for hit in last.hits] == [order[3].fingerprint()]
+        assert last.next_cursor is None
+
+
 @pytest.mark.parametrize("cursor", ["", "f", "l7b7d", "f7b7d", write_cursor("f", {"offset": -1})])
 async def test_a_text_that_is_no_cursor_of_a_fetch_is_refused_before_anything_is_asked(cursor: str) -> None:
     async with served() as (double, engine):
@@ -164,6 +178,16 @@ async def test_a_long_document_is_found_by_the_piece_with_its_place_and_title() 
         assert hit.text.startswith("# Handbook\n\n\f# Part 2")
         assert "word1" not in hit.text
         assert len(hit.text) > 200_000  # the server's own budget would have cut it
+
+
+async def test_items_whose_texts_a_small_budget_would_cut_are_found_all_the_same() -> None:
+    async with served(default_tokens=10) as (double, engine):
+        tags = [f"tag number {number}" for number in range(1200)]  # more than labels hold: all of it is in the text
+        items = [fact(f"tea number {number}", tags=tags) for number in range(3)]
+        lay(double, engine, *items)
+        assert all(held.text.startswith('{"v":2') for held in double.log)
+        page = await found(engine, "tea", reach=AT_ROOT, kinds=LEARNINGS)
+        assert [hit.meta.tags for hit in page.hits] == [tags] * 3
 
 
 async def test_a_conversation_that_went_meanwhile_is_left_out() -> None:
@@ -335,7 +359,7 @@ async def test_a_removal_between_pack_and_answer_costs_a_round() -> None:
 async def test_a_pack_without_an_id_is_a_failure_and_nothing_is_answered_from_it() -> None:
     async with served(packs_without_id=1) as (double, engine):
         lay(double, engine, fact("tea is green"))
-        with pytest.raises(EngineFailure, match="no id"):
+        with pytest.raises(EngineFailure, match=r"CortexDB: .* no id"):
             await told(engine, "tea?")
         assert double.count("answer") == 0
 

@@ -91,6 +91,32 @@ async def test_an_id_is_forgotten_at_any_node_sandboxes_included_with_all_its_ev
         assert await forget_ids(engine, *ids) == 0
 
 
+async def test_what_was_read_before_says_where_to_look_and_no_other_scope_is_asked() -> None:
+    async with served() as (double, engine):
+        items = [fact(f"of {number}", f"agent:a{number}") for number in range(5)]
+        ids = lay(double, engine, *items)
+        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+        for forget in (
+            lambda: engine.forget(ForgetTarget(ids=[ids[1], ids[3]])),
+            lambda: engine.forget_within([ids[0], ids[4]], None),
+        ):
+            double.forget_requests()
+            assert (await forget()).forgotten == 2
+            assert double.counts() == {"events": 2, "forget": 2}
+        assert [held.text for held in double.log] == ["of 2"]
+        lay(double, engine, items[1])  # another client stored it again, which this one has not read
+        assert await forget_ids(engine, ids[1], ids[2]) == 2
+        assert len(double.log) == 0
+
+
+async def test_what_was_read_before_widens_no_reach() -> None:
+    async with served() as (double, engine):
+        (id,) = lay(double, engine, fact("boxed", "agent:a/service:job"))
+        await engine.namespaces(MetaFilter())
+        assert (await engine.forget_within([id], None)).forgotten == 0
+        assert await forget_ids(engine, id) == 1
+
+
 async def test_forgetting_names_events_one_scope_and_what_is_to_happen() -> None:
     async with served() as (double, engine):
         item = talk("a", "b")
@@ -272,7 +298,7 @@ async def test_a_listing_of_scopes_that_was_cut_stops_every_removal_before_it_be
             engine.forget_within(ids, None),
             engine.erase(EraseRequest(reach=EVERYWHERE, kinds=LEARNINGS)),
         ):
-            with pytest.raises(EngineFailure, match="cut its list"):
+            with pytest.raises(EngineFailure, match=r"(CortexDB|TinyHumans): the server cut its list"):
                 await call
         assert len(double.log) == 2
         assert set(double.counts()) == {"scopes"}
@@ -401,6 +427,73 @@ async def test_an_erasure_under_way_is_waited_for() -> None:
         assert double.count("erasure") == 2
 
 
+@pytest.mark.parametrize("status", ["pending", "queued", "accepted"])
+async def test_an_erasure_that_waits_its_turn_is_waited_for(status: str) -> None:
+    async with served(erasure_running_for=1, erasure_running_as=status) as (double, engine):
+        lay(double, engine, fact("a"))
+        assert (await engine.erase(EraseRequest(reach=AT_ROOT))).erased_scopes == 1
+        assert len(double.log) == 0
+
+
+async def test_an_erasure_without_a_status_is_done_and_a_poll_without_one_is_a_failure() -> None:
+    async with served(erasure_post_omits_status=True) as (double, engine):
+        lay(double, engine, fact("a"))
+        assert (await engine.erase(EraseRequest(reach=AT_ROOT))).erased_scopes == 1
+        assert double.count("erasure") == 0
+    for knobs in ({"erasure_poll_omits_status": True}, {"erasure_poll_status": 7}, {"erasure_poll_status": "lost"}):
+        async with served(erasure_running_for=2, **knobs) as (double, engine):
+            lay(double, engine, fact("a"), note("b"))
+            with pytest.raises(EngineFailure):
+                await engine.erase(EraseRequest(reach=AT_ROOT))
+            assert double.count("erasures") == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"erased": False, "scopes": 1, "erasure_ids": ["e"]},
+        {"erased": 1, "scopes": 1, "erasure_ids": ["e"]},
+        {"erased": True, "scopes": -1},
+        {"erased": True, "scopes": True},
+        {"erased": True, "scopes": 1},
+        {"erased": True, "scopes": 1, "erasure_ids": [7]},
+        {"erased": True},
+        [],
+    ],
+)
+async def test_a_scoped_erasure_that_does_not_say_what_it_did_is_a_failure(answer: object) -> None:
+    async with served("hosted-legacy", scoped_erase_answer=(200, answer)) as (double, engine):
+        lay(double, engine, fact("a"), note("b"))
+        with pytest.raises(EngineFailure):
+            await engine.erase(EraseRequest(reach=AT_ROOT))
+        assert double.count("erasures") == 1
+
+
+async def test_a_scoped_erasure_that_took_nothing_needs_no_receipt() -> None:
+    answer = {"erased": True, "scopes": 0, "erasure_ids": None}
+    async with served("hosted-legacy", scoped_erase_answer=(200, answer)) as (double, engine):
+        lay(double, engine, fact("a"))
+        report = await engine.erase(EraseRequest(reach=AT_ROOT))
+        assert (report.erased_scopes, report.receipts) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"success": True, "data": {"erased": False, "scopes": 1}},
+        {"success": True, "data": {"erased": True, "scopes": "1"}},
+        {"success": True, "data": {"erased": True}},
+        {"success": True},
+        {"erased": True, "scopes": 1},
+    ],
+)
+async def test_an_erasure_of_everything_that_does_not_say_what_it_did_is_a_failure(answer: object) -> None:
+    async with served("hosted-legacy", erase_all_answer=(200, answer)) as (double, engine):
+        with pytest.raises(EngineFailure):
+            await engine.erase(EraseRequest(reach=EVERYWHERE, whole_tree=True))
+        assert len(double.requests) == 1
+
+
 async def test_hosted_an_incomplete_erasure_is_tried_again() -> None:
     async with served("hosted-legacy", erasure_incomplete=2) as (double, engine):
         lay(double, engine, fact("a"))
@@ -493,7 +586,14 @@ async def test_a_retired_root_is_forgotten_and_erased_with_the_new_one() -> None
                 *lay(double, now, both, fact("new", "agent:a", tags=["x"])),
             ]
 
+        for _ in range(2):  # not having read anything, and having
+            ids = refill()
+            assert await forget_ids(engine, *ids) == 3
+            assert len(double.log) == 0
+            await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
         ids = refill()
+        engine.refresh()
+        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
         assert await forget_ids(engine, *ids) == 3
         assert len(double.log) == 0
         refill()

@@ -31,6 +31,7 @@ from explorer.contract import (
     StoreItem,
     ToolCallRef,
     Turn,
+    Unavailable,
 )
 from explorer.engines.cortex.envelope import ChunkPart, Envelope, decode, lay_out, newer_id
 from tests.conftest import Until
@@ -272,8 +273,10 @@ async def test_a_half_written_document_is_completed(wire: str, rule: str) -> Non
         assert memory.parts(item).total() == count
 
 
-@pytest.mark.parametrize("rule", ["own", "newer"])
-@pytest.mark.parametrize(("ends", "held"), [([100_000], (0,)), ([300_000], (1,)), ([9_000, 400_000, 500_000], (1, 3))])
+@pytest.mark.parametrize(
+    ("rule", "ends", "held"),
+    [("own", [100_000], (0,)), ("newer", [300_000], (1,)), ("own", [9_000, 400_000, 500_000], (1, 3))],
+)
 async def test_a_document_that_another_program_half_wrote_with_other_cuts_is_completed(
     wire: str, rule: str, ends: list[int], held: tuple[int, ...]
 ) -> None:
@@ -317,6 +320,16 @@ async def test_a_document_that_an_older_release_wrote_in_one_piece_is_a_replay(w
         assert await only_item(engine, item.fingerprint()) == item
 
 
+async def test_a_conversation_of_more_turns_than_a_request_takes_is_written_by_several_in_order() -> None:
+    item = talk(1001)
+    async with memory_by("direct") as memory:
+        engine = memory.engine()
+        assert not (await engine.store(item)).replayed
+        assert [len(body["items"]) for body in memory.double.bodies("bulk")] == [1000, 1]
+        assert [envelope.part for envelope in memory.held(item)] == list(range(1001))
+        assert (await engine.store(item)).replayed
+
+
 # --- an interrupted batch
 
 
@@ -353,6 +366,23 @@ async def test_a_batch_that_was_cancelled_is_resumed_without_a_copy(wire: str, u
         receipts = await engine.store_many(items)
         assert receipts[0].replayed
         assert not receipts[-1].replayed
+        assert memory.every_part(items) == once(items)
+        assert all(receipt.replayed for receipt in await engine.store_many(items))
+
+
+@pytest.mark.parametrize("failure", [(503, "UNAVAILABLE"), (408, "TIMEOUT")])
+async def test_a_batch_of_which_an_answer_was_lost_is_resumed_without_a_copy(
+    wire: str, failure: tuple[int, str]
+) -> None:
+    items = batch()
+    async with memory_by(wire, apply_then_fail=1, applied_failure=failure) as memory:
+        engine = memory.engine()
+        if wire == "direct":  # the hosted wire finds out by itself what became of its write
+            with pytest.raises(Unavailable):
+                await engine.store_many(items)
+        memory.double.log.expire_keys()
+        receipts = await engine.store_many(items)
+        assert receipts[0].replayed == (wire == "direct")
         assert memory.every_part(items) == once(items)
         assert all(receipt.replayed for receipt in await engine.store_many(items))
 

@@ -60,25 +60,27 @@ def _words(error: TinyMemoryError, server: Server, until: datetime | None) -> st
             return tr("No server is known by the name of {host}. Check the address, and the network.", host=host)
         case "connect":
             return tr("Nothing answers at {host}. Check the address, and that the server runs.", host=host)
-        case "tls":
+        case "certificate":
             return tr(
                 "The certificate of {host} is not trusted, so the key was not sent. Check the address; "
                 "where the certificate is your own, name its file in SSL_CERT_FILE.",
                 host=host,
             )
+        case "tls":
+            return tr("{host} takes no encrypted connection, so the key was not sent. Check the address.", host=host)
         case "timeout":
             return tr("{host} did not answer in time. Check the address, or test again later.", host=host)
         case "cut":
             return tr("The connection to {host} broke off. Test again.", host=host)
-        case "no_json":
+        case "alien":
             return _no_such_server(place, name)
-    said = text.in_quotes(text.inline(refusal.said, _MAX_SAID)) if refusal.said else ""
+    said = text.inline(refusal.capability) or text.in_quotes(text.inline(refusal.said, _MAX_SAID))
     match refusal.status:
         case 401:
             return tr("The key was refused. Enter a new key, and test again.")
         case 402:
             return tr("The account has no credits left. Add some, and test again.")
-        case 403 if said:
+        case 403 if refusal.said or refusal.capability:
             return tr(
                 "The key is known, but it may not do this: {said}. Ask whoever runs the server to allow it, "
                 "or enter another key.",

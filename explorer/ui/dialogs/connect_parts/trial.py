@@ -30,6 +30,9 @@ COUNT_S = 20.0
 """How long what a server holds is counted, at most."""
 
 
+_NO_ACCOUNT = "a connection that is tested"
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a test found: a sentence, whether it is good (None: only to be known), and what the error itself says."""
@@ -47,13 +50,19 @@ class _Counted:
     is_least: bool = True
 
 
+async def check_settings(saved: SavedConnection, credential: EngineCredential) -> None:
+    """Have the engine look at its settings, and reach nothing. Raises ConfigError for those that cannot be used."""
+    engine = build_engine(saved.engine, saved.settings, credential)
+    await engine.aclose()
+
+
 async def try_connection(saved: SavedConnection, credential: EngineCredential, server: Server | None) -> Found:
     """Ask the engine whether it serves, and how much it holds. `server`: where the engine is elsewhere.
 
     Raises ConfigError for settings that cannot be used.
     """
-    # Nothing is written: neither there, nor here.
-    settings = saved.settings.model_copy(update={"read_only": True, "listing_cache": False})
+    # Nothing is written: neither there, nor here. To turn the cache off would remove what is kept of this account.
+    settings = saved.settings.model_copy(update={"read_only": True, "listing_cache": False, "account": _NO_ACCOUNT})
     engine = build_engine(saved.engine, settings, credential)
     try:
         if server is None:
@@ -93,6 +102,10 @@ async def _test_server(engine: MemoryEngine) -> Found:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(COUNT_S):
                 await _count(engine, counted)
+    elif engine.waiting() is not None:  # a read would only wait
+        busy = Unavailable(health.reason or "")
+        busy.refusal = Refusal(status=429)
+        raise busy
     else:  # a read tells why: what the health says of that is withheld
         async with _within(HEALTH_S):
             await _count(engine, counted)

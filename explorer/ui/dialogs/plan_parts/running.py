@@ -141,7 +141,8 @@ class RunningPart(QWidget):
         self.bar.setRange(0, 1_000 if is_known else 0)
         if is_known:
             self.bar.setValue(round(1_000 * (self.part or 0)))
-        waiting = " ".join(text.full_stop(said) for said in (text.sentence(step.waiting or ""), self.pause()) if said)
+        pause = self.pause()
+        waiting = " ".join(filter(None, (text.sentence(step.waiting or ""), text.full_stop(pause) if pause else "")))
         if self._is_stopping:
             waiting = tr("Stopping: what was asked of the engine comes to its end first.")
         elif self._is_paused:
