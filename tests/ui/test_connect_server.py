@@ -29,7 +29,7 @@ from explorer.engines import (
     build_engine,
     list_engines,
 )
-from explorer.engines.cortex.transport import Timing
+from explorer.engines.cortex.pacing import Timing
 from explorer.options import Options
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.dialogs.connect_parts import trial

@@ -32,8 +32,8 @@ from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing
 from tests.doubles.cortexdb import CortexDouble
 
 LAYOUTS: dict[str, tuple[bool, dict[str, Any]]] = {
