@@ -53,12 +53,13 @@ def opened(
     *,
     hosted: bool = False,
     token: str | None = None,
+    timing: Timing = QUICK,
     cache: ListingCache | None = None,
     **settings: Any,
 ) -> CortexEngine:
     checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
     kind = HostedWire if hosted else DirectWire
-    wire = kind(checked, StaticCredential(token or double.token), QUICK)
+    wire = kind(checked, StaticCredential(token or double.token), timing)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
     return CortexEngine(wire, checked, descriptor, cache)
 
