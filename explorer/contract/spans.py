@@ -62,4 +62,4 @@ class Span(Model):
     place: Count | None = None
     """That of the item asked about; None where the listing does not have it."""
     is_partial: Flag = False
-    """Whether more of the listing is still being read: the same question is answered with more of it later."""
+    """Whether not all was read when the listing was begun: another, asked for without a name, has more."""

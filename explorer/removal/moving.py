@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -32,6 +33,7 @@ from explorer.contract import (
     ItemId,
     ListRequest,
     MemoryEngine,
+    MemoryMeta,
     MetaFilter,
     Namespace,
     NotFound,
@@ -218,6 +220,11 @@ class Move:
         reach = target.reach if target.filter is None else target.filter.reach
         return Namespace.ROOT if reach is None else reach.at
 
+    @property
+    def keeps_paths(self) -> bool:
+        """Whether items come back from the destination with their folders and absolute workspaces."""
+        return self.destination.descriptor().keeps_paths
+
     # --- counting
 
     async def count(self) -> AsyncGenerator[MovePreview, None]:
@@ -374,7 +381,9 @@ class Move:
                 held.update((each.id, each) for each in await self.destination.get_items(_get(ids, reach)))
             else:
                 held.update((hit.id, hit) for hit in await self.destination.get(_get(ids, reach)))
-        return {old: _is_same(held[id], item) for old, (id, item) in new.items() if id in held}
+        # What a destination does not keep is no difference to a copy; a move would take it away for good.
+        keeps = self.keeps_paths or not self.way.is_copy
+        return {old: _is_same(held[id], item, keeps) for old, (id, item) in new.items() if id in held}
 
     # --- running
 
@@ -554,6 +563,8 @@ class Move:
             for id, _ in part:
                 if id not in found:
                     self._keep(id, tr("it was stored at its new place, but cannot be read there"))
+                elif not found[id] and not self.keeps_paths:
+                    self._keep(id, tr("its new place does not keep its folder, its whole path or its workspace"))
                 elif not found[id]:
                     self._keep(id, tr("its new place holds the same item, seen at another time or by someone else"))
         return [id for id, is_whole in held.items() if is_whole]
@@ -759,11 +770,25 @@ def is_one_file(path: str | None, other: str | None) -> bool | None:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _is_same(found: Exported | Hit, item: StoreItem) -> bool:
-    """Whether what was read is `item`, whole; as far as a hit says it."""
+def _is_same(found: Exported | Hit, item: StoreItem, keeps_paths: bool) -> bool:
+    """Whether what was read is `item`, whole; as far as a hit says it, but for paths that are not kept."""
+    if not keeps_paths:
+        item = _without_paths(item, found.item.meta if isinstance(found, Exported) else found.meta)
     if isinstance(found, Exported):
         return bool(found.item == item)
     return found.model_copy(update={"score": 0.0}) == Hit.of_item(found.id, item)
+
+
+def _without_paths(item: StoreItem, found: MemoryMeta) -> StoreItem:
+    """`item` without the folders and the workspace that are missing from what was read of it."""
+    meta = item.meta
+    name = re.split(r"[/\\\\]", meta.file_path or "")[-1] or None
+    lacking = {
+        "file_path": name if found.file_path == name else meta.file_path,
+        "folder": meta.folder if found.folder is not None else None,
+        "workspace": meta.workspace if found.workspace is not None else None,
+    }
+    return item.model_copy(update={"meta": meta.model_copy(update=lacking)})
 
 
 def _get(ids: list[ItemId], reach: Reach) -> GetRequest:

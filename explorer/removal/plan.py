@@ -154,6 +154,7 @@ async def make_plan(engine: MemoryEngine, target: Target, action: Action) -> Pla
         target.erasing().check()
     if target.filter is None:
         return Plan(target, action, ())
+    engine.refresh()  # there may be others by now than an engine elsewhere has kept
     boxes = await sandboxes(engine, target.filter)
     found = tuple(Sandbox(node, items) for node, items in boxes.roots)
     filters = [target.filter]

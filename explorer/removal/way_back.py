@@ -73,7 +73,8 @@ async def export_first(
             written = step.written
             incomplete += step.incomplete
             yield Export(written)
-    reading = _ReadBack(path, preview, incomplete)
+    # Without its paths an item is another one, of an id that nobody can tell before.
+    reading = _ReadBack(path, preview, incomplete, keeps_ids=engine.descriptor().keeps_paths)
     async with contextlib.AsyncExitStack() as stack:
         reader = await asyncio.to_thread(reading.open)
         stack.callback(reading.close)
@@ -97,8 +98,9 @@ def _mark(about: os.stat_result) -> tuple[int, ...]:
 class _ReadBack:
     """A file of items against what it should hold: every id made anew from what the file says."""
 
-    def __init__(self, path: Path, preview: Preview, incomplete: list[ItemId]) -> None:
+    def __init__(self, path: Path, preview: Preview, incomplete: list[ItemId], *, keeps_ids: bool) -> None:
         self.items = 0
+        self._keeps_ids = keeps_ids
         self._path = path
         self._incomplete = incomplete
         self._missing = dict.fromkeys(preview.ids)
@@ -144,7 +146,7 @@ class _ReadBack:
     def held(self) -> WayBack:
         """Raises FileError where the file does not hold exactly what it should."""
         # An engine may give ids of its own, which no item says; then as many others have to be there.
-        is_own = not any(map(_OWN_ID.fullmatch, self._missing))
+        is_own = not (self._keeps_ids and any(map(_OWN_ID.fullmatch, self._missing)))
         if len(self._missing) != self._strange or not is_own:
             raise self._fault(f"{len(self._missing)} of its items are missing, and {self._strange} are others")
         return WayBack(self._path, self.items, self._size, tuple(self._incomplete), self._mark)

@@ -46,6 +46,7 @@ from explorer.ui.dialogs.remove_parts.confirm import large_words
 from explorer.ui.headline import headline
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
+from explorer.ui.paths_stay import MayStore, may_always
 from explorer.ui.segments import Segments
 from explorer.ui.tool_form import ToolForm
 from explorer.ui.tool_result import SHOWN_MOST, ResultView, item_ids
@@ -110,6 +111,7 @@ class ConsolePanel(QWidget):
         self.calls: list[Call] = []
         """Of this session, the newest last."""
         self._shown: Call | None = None
+        self.may_store: MayStore = may_always
         self.jobs = Jobs(self)
 
         self.head = PaneHead(tr("Console"), tr("an agent's tools, by hand"), tr("an agent's tools"))
@@ -440,6 +442,8 @@ class ConsolePanel(QWidget):
         await writes.plan()
         if writes.stores is not None:
             if not await confirm(self, *_store_question(writes.stores, scope), tr("Store")):
+                return None
+            if not await self.may_store(engine, self._connection, self):
                 return None
         elif writes.removal is not None:
             skipped = json.loads(rehearsed.answer).get("skipped") or []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from explorer.contract import (
@@ -35,10 +35,11 @@ async def count(
     limits: dict[Facet, int],
     scan_limit: int = DEFAULT_SCAN,
     scope: Reach | None = None,
+    so_far: Callable[[Counted], None] | None = None,
 ) -> Counted:
     """Count facets, each under every condition but its own, and the chosen values that found no place among them.
 
-    Nothing is counted out of `scope`, which is nobody's condition.
+    Nothing is counted out of `scope`, which is nobody's condition. `so_far` is told of pages that still grow.
 
     A facet that cannot be counted alone is an error of its own; raises where none can, or nobody answers.
     """
@@ -46,7 +47,7 @@ async def count(
         ExploreRequest(facet=facet, filter=apart_from(facet, filter, scope), limit=limit, scan_limit=scan_limit)
         for facet, limit in limits.items()
     ]
-    counted = await _explore(engine, reqs)
+    counted = await _explore(engine, reqs, so_far)
     left_out = {facet: lost for facet, page in counted.pages.items() if (lost := _left_out(page, filter))}
     if left_out:
         # Under the whole filter each item has a chosen value, so these are their counts without the condition too.
@@ -65,13 +66,37 @@ def _left_out(page: ExplorePage, filter: MetaFilter) -> list[str]:
     return [value for value in chosen_values(page.facet, filter) if value not in named]
 
 
-async def _explore(engine: MemoryEngine, reqs: Sequence[ExploreRequest]) -> Counted:
+async def _explore(
+    engine: MemoryEngine, reqs: Sequence[ExploreRequest], so_far: Callable[[Counted], None] | None = None
+) -> Counted:
     try:
-        pages = await engine.explore_many(list(reqs))
+        if so_far is None or type(engine).explore_gradually is MemoryEngine.explore_gradually:
+            pages = await engine.explore_many(list(reqs))
+        else:
+            pages = await _explore_gradually(engine, reqs, so_far)
     except (Unauthorized, Unavailable):
         raise  # asking again, one by one, would only knock fourteen times
     except TinyMemoryError:
         return await _explore_singly(engine, reqs)
+    return _by_facet(reqs, pages)
+
+
+async def _explore_gradually(
+    engine: MemoryEngine, reqs: Sequence[ExploreRequest], so_far: Callable[[Counted], None]
+) -> list[ExplorePage]:
+    pages: list[ExplorePage] = []
+    steps = engine.explore_gradually(list(reqs))
+    try:
+        async for pages in steps:
+            if all(page.truncated for page in pages):  # else they are the answer, which is told by returning it
+                so_far(_by_facet(reqs, pages))
+    finally:
+        if isinstance(steps, AsyncGenerator):
+            await steps.aclose()
+    return pages
+
+
+def _by_facet(reqs: Sequence[ExploreRequest], pages: Sequence[ExplorePage]) -> Counted:
     return Counted(pages={req.facet: page for req, page in zip(reqs, pages, strict=True)})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -59,6 +60,7 @@ Change = Callable[[Facet, MetaFilter, str], MetaFilter]  # the filter with a val
 
 BAR_MS = 160
 BAR_STEP = 0.2  # of the way, between two drawings
+SO_FAR_S = 0.4  # between two sights of a count that goes on
 QUICK_MS = 150  # an answer within this time is not announced
 TURN_MS = 40
 TURN_DEGREES = 18
@@ -174,6 +176,7 @@ class FacetPanel(QWidget):
         self._serial = 0
         self._asked: dict[Facet, str] = {}  # the lane whose answer counts: a later one may be on its way already
         self._lanes: dict[str, list[Facet]] = {}  # what is being counted
+        self._told_s: dict[str, float] = {}  # by lane, when it was begun, or what it had so far was shown last
         self._round: set[Facet] = set()  # with what was counted since the first of these began
         self._is_failed = False
         self._why_not_forget = ""
@@ -354,6 +357,11 @@ class FacetPanel(QWidget):
         return len(self._round - awaited), len(self._round)
 
     @property
+    def is_partial(self) -> bool:
+        """Whether a count that goes on is shown as far as it is."""
+        return any(self.model.section(facet).is_partial for facets in self._lanes.values() for facet in facets)
+
+    @property
     def counted_items(self) -> tuple[int, bool]:
         """How many items the facets have counted under this filter, and whether there are more."""
         pages = self._counted_pages()
@@ -377,7 +385,7 @@ class FacetPanel(QWidget):
         self.scan.begin()
         self.model.end_counting()
         closed = [facet for facet in self.model.facets if not self._is_open(facet)]
-        self.model.forget(facet for facet in closed if self.model.section(facet).is_old)  # counted once it opens
+        self.model.forget([facet for facet in closed if self.model.section(facet).is_behind])  # counted once it opens
         if self._is_missing_some():
             self.scan.end_all()
             self.banner.show_note(tr("Counting stopped."), tr("Count again"), self.refresh)
@@ -475,7 +483,9 @@ class FacetPanel(QWidget):
         limits = {facet: self.model.section(facet).fetched for facet in facets}
         self._lanes[lane] = facets
         self._asked |= dict.fromkeys(facets, lane)
-        work = count(engine, self._filter, limits, self.scan.limit, self._scope)
+        self._told_s = {one: self._told_s.get(one, time.monotonic()) for one in self._lanes}
+        so_far = partial(self._on_counted_so_far, lane)
+        work = count(engine, self._filter, limits, self.scan.limit, self._scope, so_far)
         self.jobs.start(lane, work, partial(self._on_counted, lane))
         if self.delegate.turn_degrees is not None:
             self.model.set_counting(facets)
@@ -484,13 +494,27 @@ class FacetPanel(QWidget):
         asked = {facet for lane in self._lanes.values() for facet in lane}
         opened = [facet for facet in self.model.facets if self._is_open(facet) and facet not in asked]
         sections = self.model.section
-        self._count([facet for facet in opened if sections(facet).page is None or sections(facet).is_old])
+        self._count([facet for facet in opened if sections(facet).page is None or sections(facet).is_behind])
         if self.scan.goes_on:  # one was closed again before it was counted, and the round had waited for it
             self._go_on()
 
     def _awaited(self, lane: str) -> set[Facet]:
         """The facets that no later lane was asked for. The lane itself has ended."""
         return {facet for facet in self._lanes.pop(lane, []) if self._asked.get(facet) == lane}
+
+    def _on_counted_so_far(self, lane: str, counted: Counted) -> None:
+        """Show a count that goes on: now and then, so that what comes at once is not seen to flicker."""
+        now_s = time.monotonic()
+        if lane not in self._lanes or now_s - self._told_s[lane] < SO_FAR_S:
+            return
+        self._told_s[lane] = now_s
+        awaited = {facet for facet in self._lanes[lane] if self._asked.get(facet) == lane}
+        # What was counted to its end under this filter is no less true than the start of a new count.
+        awaited = {facet for facet in awaited if self.model.section(facet).can_grow}
+        with keeping_place(self.tree):
+            pages = {facet: page for facet, page in counted.pages.items() if facet in awaited}
+            self.model.show_pages(pages, held=self._held(), is_partial=True)
+        self._move_bars()
 
     def _on_counted(self, lane: str, counted: Counted) -> None:
         awaited = self._awaited(lane)

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QAccessibleAnnouncementEvent,
     QAction,
     QFocusEvent,
+    QGuiApplication,
     QKeySequence,
     QPainter,
     QPaintEvent,
@@ -47,7 +48,7 @@ from explorer.contract import (
 )
 from explorer.contract.query import MAX_GET_IDS
 from explorer.i18n import mark, tr, tr_n
-from explorer.text import counted, inline, number, shown, tip
+from explorer.text import counted, full_stop, inline, number, shown, tip
 from explorer.transfer import CopyForm
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.banner import Banner
@@ -55,6 +56,7 @@ from explorer.ui.busy import BusyLine
 from explorer.ui.clock import local_zone
 from explorer.ui.empty import Action, EmptyState, LoadingState
 from explorer.ui.engine_words import engine_label
+from explorer.ui.growing import Grown, Sight, read_more
 from explorer.ui.item_copies import MAX_DRAGGED, Copies
 from explorer.ui.item_menus import ColumnsButton, SortButton, fill_columns_menu, next_order
 from explorer.ui.item_questions import (
@@ -76,7 +78,7 @@ from explorer.ui.item_view import ItemView
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
 from explorer.ui.models.item_model import MAX_EMPTY_PAGES, SORT_OF, SPAN_PAGE, Column, ItemModel, Page
-from explorer.ui.news import details, may_pass, sentence
+from explorer.ui.news import details, lacks_permission, may_pass, sentence
 from explorer.ui.rows import draw_text
 from explorer.ui.theme import theme
 
@@ -90,9 +92,11 @@ MAX_KEPT_AMONG = 2_000  # rows that are read again at once to find what was sele
 MAX_HITS_SELECTED = 1_000  # of a search, which are loaded to be selected
 MAX_PAGES_BACK = 25  # that are read again one after the other to come back to a place in the list
 MAX_FORGOTTEN = 3  # listings in a row, before the engine is not asked by itself any more
+GROWS_EVERY_S = 1.0  # a list that the engine is still reading
 KINDS_AFTER_MS = 60  # scrolling has come to rest
 NARROW_PX = 600  # at the design's text size: below it Node and Conf. give their room to the text
 _DESIGN_PX = 13
+_WORDS_MOST = 300  # of an engine's own
 MAX_TOLD = 3  # conditions whose removal is told; of more, the best
 _NOTHING_MATCHES = {
     0: mark("Nothing matches"),
@@ -168,6 +172,9 @@ class ItemList(QWidget):
         self._ask = Ask()
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._shown_order = ListOrder()  # of those rows, where they are read by place
+        self._is_partial = False  # those rows are some of what the engine is still reading
+        self._is_growth_stopped = False  # by hand
+        self._is_growing = False  # they are being put in the place of fewer of them
         self._listing = object()  # another one whenever the rows begin anew
         self._total: Count | None = None
         self._stored: Stored | None = None
@@ -386,6 +393,7 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
+        self._is_partial = False
         self._let_go = 0
         self._on_copies_said("")
         self._current_id = self._current_place = self._left = self._goes_to = self._stopped_at = None
@@ -674,6 +682,9 @@ class ItemList(QWidget):
         if self.jobs.is_running("first") or not self.model.rowCount():
             self._on_loading_cancel_wanted()
             return
+        if self.jobs.is_running("grow"):
+            self._stop_growing()
+            return
         for lane in ("page", "rows"):
             self.jobs.stop(lane)
         self.model.fail()
@@ -683,6 +694,14 @@ class ItemList(QWidget):
         self._stopped_at = self.view.verticalScrollBar().value()
         said = tr("Reading was stopped; it goes on when you scroll.")
         self.banner.show_note(said, tr("Read on"), self._read_on)
+
+    def _stop_growing(self) -> None:
+        self.jobs.stop("grow")
+        self._is_growth_stopped = True
+        self.busy_line.set_busy(False)
+        said = tr("Reading was stopped; these are not all items.")
+        self.banner.show_note(said, tr("Read on"), self._read)
+        self._show_count()
 
     def _read_on(self) -> None:
         """As before it was stopped by hand."""
@@ -714,7 +733,7 @@ class ItemList(QWidget):
         if engine is None:
             self._show_nothing_open()
             return
-        for lane in ("page", "rows", "place", "why", "kinds", "all"):
+        for lane in ("page", "rows", "place", "why", "kinds", "all", "grow"):
             self.jobs.cancel(lane)
         ask = self._ask
         self._counting = not ask.is_search and not self._is_by_place(ask)
@@ -722,8 +741,7 @@ class ItemList(QWidget):
         self.busy_line.set_busy(True)
         self._show_selected()  # of other rows, perhaps, than those that are chosen now
         if self.model.rowCount() == 0:
-            self.loading.start(tr("Reading {memory}", memory=inline(self._name)))
-            self._show_only(self.loading)
+            self._show_loading()
 
         def on_first_page(page: Page | list[tuple[int, Span]]) -> None:
             # A lane that was cancelled, and not begun again, may still bring its answer: of another engine, perhaps.
@@ -776,6 +794,15 @@ class ItemList(QWidget):
         return page
 
     async def _first_spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
+        """As `_spans`. Rows that were all of what is asked stay until all of it is read again."""
+        is_whole = self._shown_ask == ask and self.model.rowCount() > 0 and not self._is_partial
+        spans = await self._spans(engine, ask)
+        while spans[0][1].is_partial and is_whole:
+            await asyncio.sleep(GROWS_EVERY_S)
+            spans = await self._spans(engine, ask)
+        return spans
+
+    async def _spans(self, engine: MemoryEngine, ask: Ask) -> list[tuple[int, Span]]:
         """The rows of the place that is to be shown, and those where the selected ones were; each by its first row."""
         goes_to, order = self._goes_to, self._listed_order(engine)
         kept = self._kept_rows(ask) if goes_to is not None else range(0)
@@ -840,22 +867,25 @@ class ItemList(QWidget):
             self._shown_order = self._listed_order(self._engine)
             (first, span), *others = page
             self._notes, self._current_place = (), span.place
+            self._is_partial = span.is_partial
             self.model.show_span(span, first, self._shown_order)
             for first, other in others:
                 if other.listing == span.listing:
                     self.model.put_span(other, first)
         else:
-            self._notes, self._current_place = page.notes, None
+            self._notes, self._current_place, self._is_partial = page.notes, None, False
             self.model.show_first(page)
         self._show_sorts()
         self._after_page()
-        self.banner.clear()
+        if not self._is_growing:
+            self.banner.clear()
         self._show_health_note()
         self._fit_columns()
         is_there = self._current_place is not None
         if goes_to is not None and goes_to.id is not None and (is_there or self.model.row_of(goes_to.id) is not None):
             self._current_id = goes_to.id
         self._restore_current(had_current)
+        self._is_growing = False
         self._tell_whether_current_left()
         self._select_ids(selected)
         self.view.executeDelayedItemsLayout()  # else the first painting lays out, and asks for another
@@ -868,6 +898,47 @@ class ItemList(QWidget):
         self._show_count()  # told only now: whoever hears of it may choose among the rows
         self._show_selected()
         self._ask_rows()
+        self._grow_on()
+
+    def _grow_on(self) -> None:
+        """Have more of the list, as long as the engine is still reading it."""
+        engine, ask = self._engine, self._shown_ask
+        if self._is_partial and engine is not None and ask is not None and not self.jobs.is_running("grow"):
+            self._is_growth_stopped = False
+            self.jobs.start("grow", self._grow(engine, ask), lambda _: None)
+
+    async def _grow(self, engine: MemoryEngine, ask: Ask) -> None:
+        while self._is_partial:
+            await asyncio.sleep(GROWS_EVERY_S)
+            if not self.isVisible():
+                continue
+            sight, order = self._sight(), self._shown_order
+            grown = await read_more(engine, ask.filter, order, sight)
+            end_if_cancelled()
+            is_seen = self._sight_of_choice() == (sight.current, sight.chosen)
+            # What is being pulled at, or was chosen meanwhile, is looked for in the next turn.
+            if is_seen and QGuiApplication.mouseButtons() == Qt.MouseButton.NoButton:
+                self._show_grown(sight, grown)
+
+    def _sight(self) -> Sight:
+        row = self.view.visible_rows().start
+        hit = self.model.held(row) if self.view.verticalScrollBar().value() else None
+        return Sight(hit.id if hit is not None else None, row, *self._sight_of_choice())
+
+    def _sight_of_choice(self) -> tuple[ItemId | None, tuple[ItemId, ...]]:
+        return self._current_id, () if self._is_all_selected else tuple(self._selected_ids())
+
+    def _show_grown(self, sight: Sight, grown: Grown) -> None:
+        """What was in view stays there, with what is new above it and below."""
+        span = grown.spans[0][1]
+        if span.is_partial and span.total == self.model.rowCount():
+            return
+        scrolled = self.view.verticalScrollBar().value()
+        if sight.top is not None:
+            scrolled += (grown.top - sight.row) * self.view.verticalHeader().defaultSectionSize()
+        self._goes_to = Place(scrolled, range(0), self._current_id)
+        self._is_growing = True
+        self._on_first_page(grown.spans)
 
     def _restore_current(self, had_current: bool) -> None:
         if self.model.rowCount() == 0:
@@ -936,7 +1007,10 @@ class ItemList(QWidget):
         self.jobs.start("rows", engine.list_span(req), on_rows)
 
     def _on_rows(self, span: Span, wanted: range) -> None:
-        self.busy_line.set_busy(False)
+        grows = self._is_partial and not self._is_growth_stopped
+        self.busy_line.set_busy(grows)
+        if span.listing != self.model.listing and grows:  # it has more by now, which comes by itself
+            return
         if span.listing != self.model.listing:  # the engine has forgotten it: all places are others
             self._times_forgotten += 1
             if self._times_forgotten > MAX_FORGOTTEN:
@@ -981,11 +1055,14 @@ class ItemList(QWidget):
     def _after_page(self) -> None:
         """Rows came, or the end, or an empty page after which the model has asked for the next one already."""
         if self.model.rowCount() or not self.model.is_waiting:
-            self.busy_line.set_busy(self.model.is_waiting)
+            self.busy_line.set_busy(self.model.is_waiting or self._is_partial)
         if self.model.rowCount():
             self.loading.stop()
             self._show_only(self.view)
             self._kinds_timer.start()
+        elif self._is_partial:
+            if self.loading.isHidden():
+                self._show_loading()
         elif not self.model.is_waiting:
             self._explain_emptiness()
         self._show_count()
@@ -1044,6 +1121,8 @@ class ItemList(QWidget):
         engine = self._engine
         if engine is None or type(engine).get_items is MemoryEngine.get_items or self.model.is_stale:
             return
+        if engine.descriptor().needs_key:  # elsewhere, where it is a request for each scope
+            return
         wanted = [
             hit.id
             for row in self.view.visible_rows()
@@ -1070,8 +1149,8 @@ class ItemList(QWidget):
             self._counting, self._counted_so_far = False, None
             if lane == "count":
                 self._total = None
-            self._show_count()
             if not isinstance(error, Unauthorized):
+                self._show_count()
                 return
         self.failed.emit(error)
         if lane in ("copy", "drag"):
@@ -1081,7 +1160,7 @@ class ItemList(QWidget):
         self.busy_line.set_busy(False)
         self.loading.stop()
         if isinstance(error, Unauthorized):
-            for each in ("first", "page", "rows", "count", "stored", "all", "why"):  # each would be refused too
+            for each in ("first", "page", "rows", "count", "stored", "all", "why", "grow"):  # each would be refused too
                 self.jobs.cancel(each)
             self._counting = False
         if lane in ("page", "rows"):
@@ -1105,11 +1184,15 @@ class ItemList(QWidget):
         self._show_count()
         if isinstance(error, Unauthorized):
             self.banner.clear()
-            rest = [tr("What you saw last stays below.")] if has_rows else []
+            told = [tr("What you saw last stays below.")] if has_rows else []
+            title = tr("The key was refused")
+            if lacks_permission(error):
+                title = tr("The key may not do this")
+                told.insert(0, full_stop(shown(error.text, _WORDS_MOST)))
             self._say(
                 "key",
-                tr("The key was refused"),
-                " ".join([*rest, tr("Open the connection and enter a new key; nothing is sent until then.")]),
+                title,
+                " ".join([*told, tr("Open the connection and enter a new key; nothing is sent until then.")]),
                 [(tr("Edit connection…"), self.edit_connection_wanted.emit)],
                 tone="caution",
             )
@@ -1127,7 +1210,7 @@ class ItemList(QWidget):
             )
 
     def _on_loading_cancel_wanted(self) -> None:
-        for lane in ("first", "page", "rows", "place", "count", "stored", "why"):
+        for lane in ("first", "page", "rows", "place", "count", "stored", "why", "grow"):
             self.jobs.stop(lane)
         self._counting = False
         self.busy_line.set_busy(False)
@@ -1245,9 +1328,12 @@ class ItemList(QWidget):
             [remove] if n == 1 else [clear, remove],
         )
 
-    def _look_further(self) -> None:
+    def _show_loading(self) -> None:
         self.loading.start(tr("Reading {memory}", memory=inline(self._name)))
         self._show_only(self.loading)
+
+    def _look_further(self) -> None:
+        self._show_loading()
         self.model.go_on()
 
     def _show_nothing_open(self) -> None:
@@ -1292,6 +1378,8 @@ class ItemList(QWidget):
             why_more = tr(
                 "A search is read page by page and not counted before its end; more hits come with “Load more”."
             )
+        if self._is_partial:
+            why_more = tr("The engine is still reading its list; the number grows by itself.")
         self.count_label.setToolTip(why_more)
         running = self._counted_so_far is not None
         is_uncounted = self._total is None and not self._counting and self.model.has_more and not ask.is_search
@@ -1309,7 +1397,7 @@ class ItemList(QWidget):
             return None
         rows, more = self.model.rowCount(), self.model.has_more
         if self.model.listing is not None:
-            return Count(rows)
+            return Count(rows, is_least=self._is_partial)
         if self._shown_ask.is_search or self._total is None or (not more and not self.model.stopped):
             return Count(rows, is_least=more)
         agrees = self._total.n > rows or (self._total.n == rows and not self.model.stopped)
@@ -1328,6 +1416,8 @@ class ItemList(QWidget):
             return f"{tr(_FOUND_BY[mode])}{notes}" if mode else ""
         if self._counted_so_far is not None:
             return tr("counting all")
+        if self._is_partial:
+            return tr("not all were read") if self._is_growth_stopped else tr("still counting")
         if self._stored == Stored(NONE) and self.model.rowCount() == 0:
             return tr("nothing stored yet")
         if self._counting and self.model.has_more:
@@ -1350,7 +1440,7 @@ class ItemList(QWidget):
     def _announce(self, settled: Count) -> None:
         self.counted.emit((settled.n, settled.is_least))
         words = self.count_label.text()
-        if words != self._announced:
+        if words != self._announced and not self._is_partial:
             self._announced = words
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
@@ -1491,9 +1581,10 @@ class ItemList(QWidget):
         self._waits_for_current = hit is None
         if hit is None:
             return  # told once it is read
-        self._current_id = hit.id
+        is_as_before, self._current_id = self._is_growing and hit.id == self._current_id, hit.id
         self._current_place = now.row()
-        self.item_selected.emit(hit)
+        if not is_as_before:
+            self.item_selected.emit(hit)
         self._tell_whether_current_left()
 
     def _tell_whether_current_left(self) -> None:

@@ -41,14 +41,24 @@ class Job:
     """One piece of work: what it is, how far it is, and in the end how it went, in a sentence each.
 
     `part` is the share that is done (0 to 1), None where it is not known. `retry` begins it anew, where that makes
-    sense. `holds_window`: the window asks before it closes. That is so for what a person began and waits for, and would
+    sense. `pause` says until when the server asked to wait, "" where it did not.
+
+    `holds_window`: the window asks before it closes. That is so for what a person began and waits for, and would
     have to begin again: an import, an export, a copy, a count of everything. It is not so for what the window reads by
     itself to show it, however long it takes: that is of no use once the window is gone, and a question at every closing
     over a slow engine would only be answered without being read.
     """
 
-    def __init__(self, title: str, cancel: Callable[[], object] | None, *, holds_window: bool) -> None:
+    def __init__(
+        self,
+        title: str,
+        cancel: Callable[[], object] | None,
+        *,
+        holds_window: bool,
+        pause: Callable[[], str] = str,
+    ) -> None:
         self.title = title
+        self._pause = pause
         self.cancel = cancel
         self.holds_window = holds_window
         self.state = State.RUNNING
@@ -65,6 +75,11 @@ class Job:
     def elapsed_s(self) -> float:
         """How long it has been running, or ran."""
         return (time.monotonic() if self._ended_s is None else self._ended_s) - self._began_s
+
+    @property
+    def pause(self) -> str:
+        """While it runs, until when the server asked to wait; "" where it did not."""
+        return self._pause() if self.state is State.RUNNING else ""
 
     @property
     def is_stopped(self) -> bool:
@@ -112,6 +127,8 @@ class JobList(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self.pause: Callable[[], str] = str
+        """Until when the server of what is open asked to wait, in words."""
         self._jobs: list[Job] = []
         self._reads: dict[Read, _Watched] = {}
         self._moved = asyncio.Event()  # one began or ended
@@ -140,9 +157,19 @@ class JobList(QObject):
         """Whether anything runs that must not be lost unasked, be it a job or too young to be one."""
         return bool(self.holding) or self._is_one_young
 
-    def begin(self, title: str, cancel: Callable[[], object] | None = None, *, holds_window: bool = True) -> Job:
-        """A new job. Its owner tells how far it is by `step`, and must `end` it."""
-        return self._add(Job(title, cancel, holds_window=holds_window))
+    def begin(
+        self,
+        title: str,
+        cancel: Callable[[], object] | None = None,
+        *,
+        holds_window: bool = True,
+        pause: Callable[[], str] | None = None,
+    ) -> Job:
+        """A new job. Its owner tells how far it is by `step`, and must `end` it.
+
+        `pause` as that of a Job, where it asks another engine than the one that is open.
+        """
+        return self._add(Job(title, cancel, holds_window=holds_window, pause=pause or self._paused))
 
     def step(self, job: Job, words: str, part: float | None = None) -> None:
         """How far it is."""
@@ -265,6 +292,9 @@ class JobList(QObject):
             del self._reads[read]
             self._end_watched(watched)
 
+    def _paused(self) -> str:
+        return self.pause()
+
     def _add(self, job: Job) -> Job:
         self._jobs.insert(0, job)
         self._tick.start()
@@ -278,7 +308,9 @@ class JobList(QObject):
         for watched in self._reads.values():
             read = watched.read
             if watched.job is None and now - watched.began_s >= APPEARS_S:
-                watched.job = self._add(Job(read.title, read.cancel, holds_window=read.holds_window))
+                watched.job = self._add(
+                    Job(read.title, read.cancel, holds_window=read.holds_window, pause=self._paused)
+                )
                 watched.job._began_s = watched.began_s
             if (job := watched.job) is not None and (job.words, job.part) != (now_at := read.progress()):
                 job.words, job.part = now_at

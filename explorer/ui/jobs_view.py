@@ -132,6 +132,9 @@ class JobRow(QFrame):
         self.words_label = plain_label("small", "text2")
         self.words_label.setWordWrap(True)
         self.words_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.pause_label = plain_label("small", "caution")
+        self.pause_label.setObjectName("jobPauseLabel")
+        self.pause_label.setWordWrap(True)
         self.bar = QProgressBar()
         self.bar.setObjectName("jobBar")
         self.bar.setRange(0, 1000)
@@ -161,6 +164,7 @@ class JobRow(QFrame):
         column.setSpacing(4)
         column.addLayout(head)
         column.addLayout(body)
+        column.addWidget(self.pause_label)
         column.addWidget(self.bar)
         column.addWidget(self.busy_line)
         column.addWidget(self.details)
@@ -188,6 +192,9 @@ class JobRow(QFrame):
         self.time_label.setText(elapsed if running else tr("{began}, took {duration}", began=began, duration=elapsed))
         self.time_label.setToolTip(text.utc(job.began_at))
         self.words_label.setText(job.words or (tr("Working") if running else ""))
+        pause = job.pause
+        self.pause_label.setText(pause)
+        self.pause_label.setVisible(bool(pause))
         self.bar.setVisible(running and job.part is not None)
         self.bar.setValue(round(1000 * (job.part or 0)))
         is_unknown = running and job.part is None

@@ -43,6 +43,7 @@ from explorer.contract import (
     Namespace,
     Reach,
     TinyMemoryError,
+    Unauthorized,
 )
 from explorer.i18n import OWN_NAMES, tr, tr_n
 from explorer.removal.journal import Journal
@@ -71,12 +72,14 @@ from explorer.ui.labels import plain_label
 from explorer.ui.move_actions import MoveActions
 from explorer.ui.namespaces import NamespacePanel
 from explorer.ui.palette import Palette
+from explorer.ui.paths_stay import PathsStay
+from explorer.ui.pauses import pause_words
 from explorer.ui.removal_actions import RemovalActions
 from explorer.ui.seals import sealed, unsealed
 from explorer.ui.shortcuts import PANELS, VIEW, WINDOW, areas
 from explorer.ui.theme import Mode, theme
 from explorer.ui.timeline import TimelineView
-from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox
+from explorer.ui.toolbar import Choice, ConnectionBox, SearchBox, mode_words
 from explorer.ui.trail import Trail, View
 from explorer.ui.trees import PaneHead
 from explorer.ui.viewer import METADATA, RAW, READ, WHY, Header, ItemViewer
@@ -150,8 +153,10 @@ class MainWindow(QMainWindow):
         self._has_own_layout = False
         self.jobs = Jobs(self)
         self.job_list = JobList(self)
+        self.job_list.pause = lambda: pause_words([self._engine], self._zone)
         self.recent = Recent()
         self.views = SavedViews(settings, self)
+        self.paths_stay = PathsStay(settings)
 
         self.connection_box = ConnectionBox()
         self.search_box = SearchBox()
@@ -169,6 +174,7 @@ class MainWindow(QMainWindow):
         self.journal = JournalPanel(Journal() if journal is None else journal, self._zone)
         self.asking = AskPanel(self._zone)
         self.console = ConsolePanel(self.journal.journal, self._zone)
+        self.console.may_store = self.paths_stay.may_store
         self._panels: list[Panel] = [
             self.namespaces,
             self.facets,
@@ -468,6 +474,8 @@ class MainWindow(QMainWindow):
         status.setSizeGripEnabled(False)
         status.setContentsMargins(12, 0, 12, 0)
         self.read_label = plain_label("small", "text2")
+        self.pause_label = plain_label("small", "text2")
+        self.pause_label.setObjectName("pauseLabel")
         self.jobs_button = QPushButton()
         self.jobs_button.setObjectName("jobsButton")
         self.jobs_button.setProperty("kind", "link")
@@ -480,6 +488,7 @@ class MainWindow(QMainWindow):
         self.job_cancel_button.setAccessibleName(tr("Cancel the running work"))
         self.zone_label = plain_label("small", "text2", tr("Times in {zone}", zone=zone_words(self._zone)))
         status.addWidget(self.read_label, 1)
+        status.addPermanentWidget(self.pause_label)
         status.addPermanentWidget(self.jobs_button)
         status.addPermanentWidget(self.job_cancel_button)
         status.addPermanentWidget(self.zone_label)
@@ -512,10 +521,11 @@ class MainWindow(QMainWindow):
         self.items.item_activated.connect(self._on_items_item_activated)
         self.items.clear_wanted.connect(self._clear)
         self.items.remove_wanted.connect(self._on_chip_bar_removed)
-        self.items.refresh_wanted.connect(self.refresh)
+        self.items.refresh_wanted.connect(self.read_anew)
         self.items.order_changed.connect(self._tell_question)
         self.items.current_left.connect(self._on_items_current_left)
         self.items.counted.connect(self._on_items_counted)
+        self.items.failed.connect(self._on_items_failed)
         self.items.import_wanted.connect(self.import_wanted)
         self.items.export_wanted.connect(self.export_selected_wanted)
         self.items.forget_wanted.connect(self.forget_selected_wanted)
@@ -542,7 +552,7 @@ class MainWindow(QMainWindow):
         self.jobs.failed.connect(self._on_jobs_failed)
         self.back_action.triggered.connect(self._on_back_action_triggered)
         self.forward_action.triggered.connect(self._on_forward_action_triggered)
-        self.refresh_action.triggered.connect(self.refresh)
+        self.refresh_action.triggered.connect(self.read_anew)
         self.find_action.triggered.connect(self._on_find_action_triggered)
         self.clear_action.triggered.connect(self._clear)
         self.import_action.triggered.connect(self.import_wanted)
@@ -783,6 +793,12 @@ class MainWindow(QMainWindow):
             return
         self.go(view)
 
+    def read_anew(self) -> None:
+        """Read again what is shown, and what other programs changed: nothing is kept of earlier reads."""
+        if self._engine is not None:
+            self._engine.refresh()
+        self.refresh()
+
     def refresh(self) -> None:
         """Read again what is shown."""
         self.error_banner.clear()
@@ -792,6 +808,7 @@ class MainWindow(QMainWindow):
         for lower in (self.context, self.asking, self.compare, self.journal):
             lower.refresh()
         self._ask_health()
+        self._health_timer.start()
 
     def _show_view(self) -> None:
         view = self.trail.current
@@ -878,6 +895,11 @@ class MainWindow(QMainWindow):
         # Translators: when they were read, past tense.
         self.read_label.setText(tr("{items}, read {time}", items=words, time=f"{datetime.now(self._zone):%H:%M:%S}"))
 
+    def _on_items_failed(self, error: Exception) -> None:
+        if isinstance(error, Unauthorized):  # nothing is sent by itself, until a person wants to read again
+            self._health_timer.stop()
+            self.watch.rest()
+
     def show_removed(self, gone: Collection[ItemId], kept: Collection[ItemId]) -> None:
         """Read everything again after a removal: the keyboard comes to the next row, what failed stays selected."""
         self.recent.drop(gone)
@@ -892,7 +914,7 @@ class MainWindow(QMainWindow):
     def show_left_midway(self) -> None:
         """Read everything again after a removal of which nobody knows what went."""
         self._let_go_of_all()
-        self.refresh()
+        self.read_anew()
 
     def _let_go_of_all(self) -> None:
         """Nothing that was read before is known to be stored."""
@@ -1038,7 +1060,7 @@ class MainWindow(QMainWindow):
         saved = self.views.get(name)
         if saved is None:
             return
-        view = saved.view
+        view = self._as_offered(saved.view)
         if saved.facets:
             self.facets.restore(saved.facets)
         if saved.items:
@@ -1049,6 +1071,18 @@ class MainWindow(QMainWindow):
         self.search_box.tell_now()
         if self.trail.go(view, is_typed=False):
             self._show_view()
+
+    def _as_offered(self, view: View) -> View:
+        """A view that is searched in a way which the engine offers, which is said where it is another."""
+        modes = self._engine.descriptor().fetch_modes if self._engine is not None else []
+        if view.mode is None or view.mode in modes:
+            return view
+        said = tr(
+            "The view was saved with a way to search that this engine does not offer ({mode}): it offers another.",
+            mode=mode_words(view.mode),
+        )
+        self.error_banner.show_note(said, icon="info")
+        return replace(view, mode=next(iter(modes), None))
 
     def _saved_view(self, name: str) -> SavedView:
         view = self.trail.current
@@ -1151,6 +1185,9 @@ class MainWindow(QMainWindow):
             words = tr_n("{n} running", "{n} running", len(running), n=text.number(len(running)))
         elif failed := [job for job in jobs if job.state is State.FAILED]:
             words = tr_n("{n} failed", "{n} failed", len(failed), n=text.number(len(failed)))
+        pause = next(filter(None, (job.pause for job in running)), "")
+        self.pause_label.setText(pause)
+        self.pause_label.setVisible(bool(pause))
         self.jobs_button.setText(text.label(words))
         self.jobs_button.setAccessibleName(tr("Jobs: {words}", words=words))
         self.jobs_button.setVisible(bool(jobs))

@@ -111,6 +111,7 @@ class Moves(Planned[MoveDialog]):
             )
             return
         dialog = MoveDialog(self._memory(engine), places, self._open, target, window)
+        dialog.may_store = window.paths_stay.may_store
         dialog.run_ended.connect(partial(self._on_dialog_run_ended, engine))
         self._show(dialog)
         if again is not None:

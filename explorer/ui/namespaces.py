@@ -7,7 +7,7 @@ import math
 from functools import partial
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QGuiApplication, QPainter
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -23,6 +23,7 @@ from explorer.i18n import mark, tr
 from explorer.removal.plan import Action, Target
 from explorer.ui import icons
 from explorer.ui.actions import allow
+from explorer.ui.busy import BusyLine
 from explorer.ui.jobs import Jobs
 from explorer.ui.models.namespace_model import Column, Index, NamespaceModel, Node
 from explorer.ui.rows import draw_icon, draw_pill, draw_text, pill_width, text_width
@@ -233,7 +234,7 @@ class NamespacePanel(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("namespacePanel")
-        self._why_not_forget = self._why_not_erase = self._why_not_move = ""
+        self._why_not_forget = self._why_not_erase = self._why_not_erase_tree = self._why_not_move = ""
         self.jobs = Jobs(self)
         self._engine: MemoryEngine | None = None
         self._filter = MetaFilter()
@@ -277,6 +278,8 @@ class NamespacePanel(QWidget):
         columns.sectionResized.connect(self.delegate.forget_widths)
         self._fit_columns()
         self.banner = PaneBanner()
+        self.busy_line = BusyLine(self)  # over the tree, which must not move for it
+        self.busy_line.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -293,9 +296,15 @@ class NamespacePanel(QWidget):
         self.tree.collapsed.connect(self._on_tree_collapsed)
         self.reach_box.activated.connect(self._on_reach_box_activated)
         self.jobs.failed.connect(self._on_jobs_failed)
+        self.jobs.busy_changed.connect(self.busy_line.set_busy)
         self.model.modelReset.connect(self._open_first)
         self.model.rowsInserted.connect(self._on_model_rows_inserted)
         theme().changed.connect(self._on_theme_changed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.busy_line.setGeometry(0, 0, self.width(), self.busy_line.height())
+        self.busy_line.raise_()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self.tree.setFocus(event.reason())  # not by a focus proxy, see FacetPanel
@@ -514,12 +523,14 @@ class NamespacePanel(QWidget):
         menu.addSeparator()
         for words, target, act in _removals(node.namespace):
             action = menu.addAction(words, partial(self.removal_wanted.emit, target, act))
-            allow(action, self._why_not_erase if act is Action.ERASE else self._why_not_forget)
+            why_not_erase = self._why_not_erase_tree if target.is_whole_tree else self._why_not_erase
+            allow(action, why_not_erase if act is Action.ERASE else self._why_not_forget)
         menu.popup(at)
 
-    def allow_removing(self, why_not_forget: str, why_not_erase: str) -> None:
-        """Let nodes be forgotten and erased, or say why they cannot be."""
+    def allow_removing(self, why_not_forget: str, why_not_erase: str, why_not_erase_tree: str) -> None:
+        """Let nodes be forgotten and erased, and the whole tree be erased, or say why they cannot be."""
         self._why_not_forget, self._why_not_erase = why_not_forget, why_not_erase
+        self._why_not_erase_tree = why_not_erase_tree
 
     def allow_moving(self, why_not: str) -> None:
         """Let what is at nodes be moved and copied, or say why it cannot be."""

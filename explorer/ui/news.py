@@ -19,6 +19,8 @@ from explorer.text import full_stop, listed, named, number, shown
 from explorer.transfer import FileError
 
 _MAX_CHARS = 600
+_OF_PERMISSION = ("capabilit", "may not do this", "permission", "forbidden")
+"""Parts of the words by which engines tell a key that lacks something from one that is refused."""
 _OPENINGS: dict[type[TinyMemoryError], str] = {
     Unavailable: mark("No answer came"),
     Unauthorized: mark("The key was refused"),
@@ -37,13 +39,27 @@ def sentence(error: BaseException) -> str:
         return tr("Something failed inside the program ({error}).", error=type(error).__name__)
     known = _OPENINGS.get(type(error))
     opening = tr(known) if known else tr("The engine failed")
+    if lacks_permission(error):
+        opening = tr("The key may not do this")
     said = shown(error.text, _MAX_CHARS).strip().removesuffix(".")
     return full_stop(named(opening, said) if said else opening)
+
+
+def brief(error: BaseException) -> str:
+    """As `sentence`, but of a refused key only that it is: the list says the rest."""
+    if not isinstance(error, Unauthorized):
+        return sentence(error)
+    return full_stop(tr("The key may not do this") if lacks_permission(error) else tr("The key was refused"))
 
 
 def details(error: BaseException) -> str:
     """The error with its causes and where it arose."""
     return "".join(traceback.format_exception(error))
+
+
+def lacks_permission(error: BaseException) -> bool:
+    """Whether the key is good, but not for what was asked. The engine's own words say what it lacks."""
+    return isinstance(error, Unauthorized) and any(part in error.text.casefold() for part in _OF_PERMISSION)
 
 
 def may_pass(error: BaseException) -> bool:

@@ -103,7 +103,7 @@ class Planned(Generic[D]):
         self.window.activateWindow()
 
     def _on_dialog_run_began(self, dialog: D, title: str) -> None:
-        self._job = self.window.job_list.begin(title, dialog.stop_running)
+        self._job = self.window.job_list.begin(title, dialog.stop_running, pause=dialog.pause_words)
 
     def _on_dialog_run_stepped(self, said: str, part: float | None) -> None:
         if self._job is not None:

@@ -89,6 +89,8 @@ def of_facets(window: MainWindow) -> Reads:
     panel = window.facets
 
     def facets() -> Progress:
+        if panel.is_partial:
+            return items()
         done, total = panel.counted_facets
         # Of many that are counted at one go nothing is known before all are there.
         said = tr_n("{n} of {total} facet", "{n} of {total} facets", total, n=number(done), total=number(total))
@@ -194,6 +196,7 @@ def of_items(window: MainWindow) -> Reads:
         "first": lists,
         "rows": lists,
         "page": lists,
+        "grow": lists,
         "why": Read(tr("Looking why nothing is shown"), items.cancel_reading),
         "count": counting,
         "stored": counting,

@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction
 
 from explorer import text
 from explorer.conditions import without
-from explorer.contract import MetaFilter
+from explorer.contract import MetaFilter, Namespace, Reach
 from explorer.i18n import mark, tr
 from explorer.removal.plan import Action, Target
 from explorer.ui import icons
@@ -79,7 +79,12 @@ class RemovalActions(QObject):
         allow(self.erase_action, self._why_not_erase(view.filter) or ranked or not_so)
         allow(self.forget_tree_action, self._why_not or not_so)
         allow(self.erase_tree_action, self._why_not_erase(MetaFilter()) or not_so)
-        self._window.namespaces.allow_removing(self._why_not or not_so, self._why_not_erase(MetaFilter()) or not_so)
+        at_root = MetaFilter(reach=Reach.exact(Namespace.ROOT))
+        self._window.namespaces.allow_removing(
+            self._why_not or not_so,
+            self._why_not_erase(at_root) or not_so,
+            self._why_not_erase(MetaFilter()) or not_so,
+        )
 
     def forget(self, filter: MetaFilter) -> None:
         """Forget what a filter admits; in an agent's view what its tool would, at the nodes above too."""

@@ -107,6 +107,8 @@ class Removals(Planned[RemoveDialog]):
         self, lane: str, engine: MemoryEngine, path: Path, items: int | None, continues: Path | None
     ) -> None:
         """Store an export back, as a job, and say what of it was there already."""
+        if not await self.window.paths_stay.may_store(engine, self.window.connection_name, self.window):
+            return
         name = text.isolate(text.shown(path.name, NAME_CHARS))
         title, cancel = tr("Restore from {file}", file=name), partial(self.jobs.cancel, lane)
         job = ImportJob(self.window, engine, title, cancel, _restored)

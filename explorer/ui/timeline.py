@@ -36,7 +36,7 @@ from explorer.text import at_least, counted, from_to, isolate, listed, named, nu
 from explorer.ui.actions import allow, panel_action, under
 from explorer.ui.clock import local_zone, zone_words
 from explorer.ui.jobs import Jobs
-from explorer.ui.news import may_pass, sentence
+from explorer.ui.news import brief, may_pass
 from explorer.ui.rows import draw_focus_ring, draw_text, fill_round, outline_round, text_width
 from explorer.ui.scans import Scan
 from explorer.ui.theme import mix, theme
@@ -257,7 +257,7 @@ class TimelineView(QWidget):
             self._histogram = self._scale = None
             self._measure()
         else:
-            self._error = " ".join((tr("Not counted over time."), sentence(error)))
+            self._error = " ".join((tr("Not counted over time."), brief(error)))
         self._show_state(is_counted=True)
 
     def _on_count_all_button_clicked(self) -> None:

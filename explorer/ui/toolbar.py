@@ -47,6 +47,11 @@ _MODES = {
 }
 
 
+def mode_words(mode: FetchMode) -> str:
+    """A way to search, by its name."""
+    return tr(_MODES[mode])
+
+
 @dataclass(frozen=True)
 class Choice:
     """A line of the connection picker; `key` is what `chosen` says, `detail` the engine, `icon` its kind."""
@@ -247,7 +252,6 @@ class SearchBox(QFrame):
         self.mode_box.setObjectName("modeBox")
         self.mode_box.setProperty("kind", "flat")
         self.mode_box.setAccessibleName(tr("Search mode"))
-        self.mode_box.setToolTip(tr("How the engine looks for the words"))
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(margins(4, 1, 3, 1))
         self._row.setSpacing(4)
@@ -289,6 +293,11 @@ class SearchBox(QFrame):
         self.search_edit.setEnabled(bool(modes))
         self.mode_box.setEnabled(bool(modes))
         self.search_edit.setToolTip("" if modes else tr("This engine declares no search"))
+        lacking = [mode_words(mode) for mode in FetchMode if mode not in modes]
+        said = [tr("How the engine looks for the words")]
+        if modes and lacking:
+            said.append(tr("This engine does not offer: {modes}", modes=listed(lacking)))
+        self.mode_box.setToolTip("\n".join(said))
 
     def show_search(self, query: str, mode: FetchMode | None) -> None:
         """Put a view's search into the field."""

@@ -106,6 +106,8 @@ class Transfers:
             if (path := await choose_source(self.window, title, JSON_LINES, self._folder)) is None:
                 return
             self._folder = str(path.parent)
+        if not await self.window.paths_stay.may_store(engine, self.window.connection_name, self.window):
+            return
         name = text.isolate(text.shown(path.name, NAME_CHARS))
         retry = self._if_open(engine, partial(self._start, lambda lane: self._import(lane, engine, path)))
         title, cancel = tr("Import {file}", file=name), partial(self.jobs.cancel, lane)
@@ -228,6 +230,8 @@ class Transfers:
             size=text.size(done.bytes_written),
             file=text.shown(str(path), 600),
         )
+        if not engine.descriptor().keeps_paths:
+            said += " " + tr("Folders and absolute workspaces are not in it.")
         if left_out:
             said += " " + tr_n(
                 "{n} item in sandboxes not among them: choose a sandbox to export it.",

@@ -55,8 +55,8 @@ class PaneBanner(Banner):
 
     def show_failure(self, error: Exception, again: Callable[[], None]) -> None:
         """Say why nothing could be counted; all of it in the tooltip, where it is long."""
-        said = news.sentence(error)
-        self.setToolTip(tip(said))
+        self.setToolTip(tip(news.sentence(error)))
+        said = news.brief(error)
         short = said if len(said) <= BANNER_CHARACTERS else f"{said[: BANNER_CHARACTERS - 1].rstrip()}…"
         self.show_error(short, retry=again if news.may_pass(error) else None)
 

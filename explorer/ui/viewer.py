@@ -67,7 +67,7 @@ from explorer.ui.job_list import Progress
 from explorer.ui.jobs import Jobs
 from explorer.ui.margins import margins
 from explorer.ui.markdown import Block, is_openable, is_too_intricate, slices
-from explorer.ui.news import details, may_pass, sentence
+from explorer.ui.news import brief, details, may_pass
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 from explorer.ui.viewer_parts.describe import Pair, Value, all_pairs, short_pairs, similar_query, turn_words
@@ -684,7 +684,7 @@ class ItemViewer(QWidget):
         is_part = self._hit is not None and self._hit.kind is ItemKind.CONVERSATION
         find = self._find_whole if is_part else self._find_conversation
         again = find if lane == "thread" else self.refresh
-        self.banner.show_error(sentence(error), details(error), again if may_pass(error) else None)
+        self.banner.show_error(brief(error), details(error), again if may_pass(error) else None)
         self.failed.emit(error)
 
     def _show_provisional(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer.contract import Changes, MemoryEngine, MetaFilter
+from explorer.contract import Changes, MemoryEngine, MetaFilter, Unauthorized
 from explorer.ui.jobs import Jobs
 
 _EVERY_MS = 2_000
@@ -52,6 +52,11 @@ class Watch(QObject):
             self.jobs.start("changes", engine.changes(filter), self._on_read)
             self.timer.start()
 
+    def rest(self) -> None:
+        """Ask nothing until the next `begin`."""
+        self.timer.stop()
+        self.jobs.cancel()
+
     def look(self) -> None:
         """Ask now, unless an answer is awaited."""
         if self._engine is None or self.jobs.is_busy:
@@ -85,6 +90,8 @@ class Watch(QObject):
 
     def _on_jobs_failed(self, lane: str, error: Exception) -> None:
         self._tell_whether_answering(False)
+        if isinstance(error, Unauthorized):
+            self.timer.stop()  # it would be refused each time, until something is read anew
 
     def _tell_whether_answering(self, answers: bool) -> None:
         if answers != self._answers:

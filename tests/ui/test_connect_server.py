@@ -150,6 +150,22 @@ async def test_a_test_counts_what_is_there_and_writes_nothing(
     assert it.store.load() == []
 
 
+async def test_a_test_leaves_what_is_kept_of_the_memory(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.engines.cortex.cache.cache_folder", lambda: tmp_path / "cache")
+    async with CortexDouble() as double:
+        engine = build_engine("cortexdb", EngineSettings(endpoint=double.endpoint), StaticCredential(double.token))
+        await engine.store(learning("one"))
+        await engine.changes(MetaFilter())
+        await engine.aclose()
+        kept = {file: file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()}
+        assert kept
+        async with asking(qtbot, tmp_path, until, "cortexdb", double.endpoint) as it:
+            assert (await it.test()).startswith("Healthy. 1 item at 1 node, ")
+    assert {file: file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()} == kept
+
+
 async def test_a_count_that_is_cut_short_is_a_lower_bound(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -608,7 +608,7 @@ async def test_counting_is_cancelled_and_a_busy_engine_is_named(qtbot: QtBot, tm
     assert isinstance(engine, Slow)
     async with dialog_on(qtbot, tmp_path, engine, Target.below(node("team:a"))) as dialog:
         type_node(qtbot, dialog, "user:u")
-        await until(lambda: engine.waiting)
+        await until(lambda: engine.is_asked)
         press(qtbot, dialog.count_button)
         await until(lambda: dialog.counted_label.text() == "so far: counting was cancelled")
         assert not dialog.move_button.isEnabled()
@@ -631,10 +631,10 @@ class Slow(FakeEngine):
     def __init__(self) -> None:
         super().__init__()
         self.go = asyncio.Event()
-        self.waiting = False
+        self.is_asked = False
 
     async def export(self, req: ListRequest) -> ExportPage:
-        self.waiting = True
+        self.is_asked = True
         await self.go.wait()
         return await super().export(req)
 

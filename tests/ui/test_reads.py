@@ -82,7 +82,7 @@ ELSEWHERE = {
     "app.py": {"open"},
     # These dialogs show how far they are, with Cancel; a run of theirs is a job.
     "dialogs/briefs.py": {"presets"},  # a small file of the program's own
-    "dialogs/move.py": {"open", "count", "run"},
+    "dialogs/move.py": {"open", "count", "agree", "run"},
     "dialogs/remove.py": {"count", "export", "run", "print"},
     "dialogs/receipt_page.py": {"print"},
     "moves.py": {"plan", "continue", "settle"},  # small files of the program's own

@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, tzinfo
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
@@ -32,7 +32,7 @@ from explorer.contract import (
     is_path_prefix,
     is_same_id,
 )
-from explorer.contract.timeline import day_of
+from explorer.engines.calendar import count_days
 from explorer.engines.cortex.digests import digests_of
 from explorer.engines.cortex.envelope import IN_LABELS, Envelope, joined_labels
 from explorer.engines.cortex.wires import RawEvent
@@ -268,9 +268,11 @@ class Table:
             is_open = everywhere if name == "reach" else condition in (None, [])
             if not is_open:
                 admits, codes = _ADMITS[name](condition), self._codes[name]
-                used, places = np.unique(codes, return_inverse=True)
                 known = self._dictionary[name].known
-                mask &= np.fromiter((admits(known[code]) for code in used.tolist()), np.bool_, len(used))[places]
+                used = np.flatnonzero(np.bincount(codes))
+                fits = np.zeros(len(known), np.bool_)
+                fits[used] = [admits(known[code]) for code in used.tolist()]
+                mask &= fits[codes]
         after, before = filter.observed_after, filter.observed_before
         if after is not None or before is not None:
             mask &= self._micros != UNDATED
@@ -302,15 +304,11 @@ class Table:
         """How many of the rows came with a later version of the snapshot."""
         return int(np.count_nonzero(self._arrived[rows] > since))
 
-    def days(self, rows: Array, zone: tzinfo) -> tuple[Counter[date], int]:
+    def days(self, rows: Array, zone: tzinfo) -> tuple[dict[date, int], int]:
         """How many of the rows are of each day of a zone, and how many of none."""
         micros = self._micros[rows]
         dated = micros[micros != UNDATED]
-        seconds, counts = np.unique(dated // 1_000_000, return_counts=True)
-        days: Counter[date] = Counter()
-        for second, count in zip(seconds.tolist(), counts.tolist(), strict=True):
-            days[day_of(_EPOCH + timedelta(seconds=second), zone)] += count
-        return days, len(micros) - len(dated)
+        return count_days(dated // 1_000_000, zone), len(micros) - len(dated)
 
     def ordered(self, rows: Array, order: ListOrder) -> Array:
         """The rows in the order of a listing: newest first within what is alike, what has no value last."""
@@ -331,9 +329,6 @@ class Table:
         ranks[in_order[::-1] if order.descending else in_order] = np.arange(len(in_order))
         ordered: Array = newest_first[np.argsort(ranks[places], kind="stable")]
         return ordered
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _joined(parts: Iterable[array[int]], kind: Any) -> Array:

@@ -18,7 +18,7 @@ from explorer.engines.cortex.cache import ListingCache, Saved
 from explorer.engines.cortex.envelope import continues
 from explorer.engines.cortex.rows import Rows, Start, Table, new_dictionary
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
-from explorer.engines.cortex.wires import RawEvent, Scopes
+from explorer.engines.cortex.wires import RawEvent
 
 RECENT = 300
 """Events of a scope that are known again beside those that start an item: as many as may go without a full walk."""
@@ -28,6 +28,8 @@ _FIRST = 40
 _ALONE_S = 10.0
 """A walk left alone for that long begins anew: what came meanwhile is not at its end."""
 _TABLES = 8
+_ROUNDS = 5
+"""After which an answer is given though this engine goes on writing."""
 
 
 class Shared:
@@ -134,21 +136,36 @@ class Kept:
             self.held.add(start.id)
             self.rows.add(start, stored)
 
-    def end(self, *, is_known: bool) -> None:
-        """What the walk met, and what is known where it came upon that, is all there is."""
+    def end(self, *, is_known: bool) -> int:
+        """What the walk met is all there is, with what is known if it came upon that. How many rows are as before."""
+        saved, self.saved = self.saved, None
+        is_added = bool(self.known) and is_known and saved is None
+        same = len(self.rows) if is_added else 0
         if self.known:
             if not is_known:
                 self.clear()
-            elif self.saved is not None:
-                self.rows, self.held = self.saved.rows, set(self.saved.rows.ids)
-            self.saved = None
+            elif saved is not None:
+                self.rows, self.held = saved.rows, set(saved.rows.ids)
             first = max(self.rows.stored, default=0) + 1
             for place, start in enumerate(reversed(self.fresh)):
                 self.add(start, first + place)
+        self.is_saved = is_known and not self.seen and (self.is_saved or saved is not None)
         self.recent = [*self.seen, *self.recent][:RECENT]
-        self.known = {*self.rows.events, *self.recent}
+        if is_added:
+            self.known.update(self.seen)
+        else:
+            self.known = {*self.rows.events, *self.recent}
         self.seen, self.fresh, self.cursor = {}, [], None
-        self.is_whole, self.is_saved = True, False
+        self.is_whole = True
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The scopes that the server names at or below a node."""
+
+    sites: frozenset[Site]
+    is_cut: bool
 
 
 class Snapshot:
@@ -161,11 +178,11 @@ class Snapshot:
         """Not once all is to be read anew: what other programs removed is in the cache still."""
         self._dictionary = new_dictionary()
         self._kept: dict[str, Kept] = {}
-        self._listings: dict[Namespace, Scopes] = {}
+        self._listings: dict[Namespace, Listed] = {}
         self._listing = Shared()
-        self._first: frozenset[str] | None = None
+        self._first: frozenset[Site] | None = None
         """The scopes of the first listing: what is in others is new."""
-        self._written: set[str] = set()
+        self._written: set[Site] = set()
         """Scopes that this engine wrote to: they are there, listed or not."""
         self._doubted: set[ItemId] = set()
         self._gate = asyncio.Semaphore(AT_MOST)
@@ -203,7 +220,9 @@ class Snapshot:
 
     def note_written(self, path: str) -> None:
         """Something was written to a scope: what is new in it is read, and what is known stays."""
-        self._written.add(path)
+        site = self._walk.site(path)
+        if site is not None:
+            self._written.add(site)
         kept = self._kept.get(path)
         if kept is not None:
             kept.is_stale = True
@@ -231,13 +250,16 @@ class Snapshot:
         Where they are not read by `until`, in the loop's time, it is what is there by then; a request that is under way
         is waited for. Raises what a request raises.
         """
-        found = await self._sites(reach, kinds, everywhere, until)
-        if found is None:
-            return Table(self._dictionary, [], is_whole=False)
-        sites, is_cut = found
-        waiting = [site for site in sites if not self._of(site).is_current]
-        if waiting:
-            await in_order([partial(self._read, site, until) for site in waiting])
+        for _ in range(_ROUNDS):
+            found = await self._sites(reach, kinds, everywhere, until)
+            if found is None:
+                return Table(self._dictionary, [], is_whole=False)
+            sites, is_cut = found
+            waiting = [site for site in sites if not self._of(site).is_current]
+            if waiting:
+                await in_order([partial(self._read, site, until) for site in waiting])
+            if until is not None or all(self._of(site).is_current for site in sites):
+                break  # else something was written or removed while the last of them were read
         return self._table(sites, is_cut)
 
     def holds(self, path: str, id: ItemId) -> bool:
@@ -283,9 +305,9 @@ class Snapshot:
         named = await self._walk.sites(wanted.model_copy(update={"descendants": False}), kinds)
         if listing is None:
             return named, False
-        sites = {site for path in (*listing.paths, *self._written) if (site := self._walk.site(path)) is not None}
-        if not listing.paths or listing.is_cut:  # then what the server does not name may be there all the same
-            sites.update(named)
+        sites = listing.sites | self._written
+        if not listing.sites or listing.is_cut:  # then what the server does not name may be there all the same
+            sites = sites.union(named)
         touched = [
             site
             for site in sites
@@ -293,26 +315,37 @@ class Snapshot:
         ]
         return sorted(touched, key=lambda site: site.order), listing.is_cut and wanted.descendants
 
-    async def _listed(self, at: Namespace, until: float | None) -> Scopes | None:
+    async def _listed(self, at: Namespace, until: float | None) -> Listed | None:
         """What the server names at or below a node: out of all that it names, unless it cuts that."""
         async with self._listing.turn(until) as is_mine:
             if not is_mine:
                 return None
             for node in (Namespace.ROOT, at):
                 if node not in self._listings:
-                    self._listings[node] = await self._walk.named(node)
-                    if self._first is None:
-                        self._first = frozenset(self._listings[node].paths)
+                    named = await self._walk.named(node)
+                    sites = frozenset(site for path in named.paths if (site := self._walk.site(path)) is not None)
+                    self._listings[node] = Listed(sites, named.is_cut)
+                    self._note_listed(node)
                 if not self._listings[node].is_cut:
                     return self._listings[node]
             return self._listings[at]
+
+    def _note_listed(self, node: Namespace) -> None:
+        listed = self._listings[node]
+        if self._first is None:
+            self._first = listed.sites
+        if node.is_root and listed.sites and not listed.is_cut:
+            for kept in list(self._kept.values()):
+                if kept.site not in listed.sites and kept.site not in self._written:
+                    del self._kept[kept.site.path]
+                    self.version += bool(kept.before)  # the scope is gone, and what was in it
 
     # --- reading them
 
     def _of(self, site: Site) -> Kept:
         kept = self._kept.get(site.path)
         if kept is None:
-            is_new = self._first is not None and site.path not in self._first
+            is_new = self._first is not None and site not in self._first
             kept = Kept(site, Rows(self._dictionary, site.path), {} if is_new else None)
             self._kept[site.path] = kept
         return kept
@@ -377,9 +410,9 @@ class Snapshot:
         is_known = not kept.known.isdisjoint(met)
         if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
             kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
-            kept.end(is_known=is_known)
+            same = kept.end(is_known=is_known)
             self._walk.foreign.update(kept.foreign)
-            self._number(kept)
+            self._number(kept, same)
         self.generation += 1
 
     def _decoded(self, site: Site, events: Iterable[RawEvent]) -> tuple[list[Start], list[str]]:
@@ -395,12 +428,18 @@ class Snapshot:
                 foreign.append(raw.id)
         return starts, foreign
 
-    def _number(self, kept: Kept) -> None:
-        """Note with which version of the snapshot each item came; the first reading of a scope brings nothing new."""
+    def _number(self, kept: Kept, same: int) -> None:
+        """Note with which version of the snapshot the rows after the first `same` came.
+
+        The first reading of a scope brings nothing new.
+        """
         rows, before = kept.rows, kept.before
+        new = rows.ids[same:]
         if before is not None:
-            if before.keys() != kept.held:
-                self.version += 1
-            for at, id in enumerate(rows.ids):
+            is_gone = not same and not before.keys() <= kept.held
+            self.version += is_gone or any(id not in before for id in new)
+            for at, id in enumerate(new, same):
                 rows.arrived[at] = before.get(id, self.version)
-        kept.before = dict(zip(rows.ids, rows.arrived, strict=True))
+        if before is None or not same:
+            kept.before = before = {}
+        before.update(zip(new, rows.arrived[same:], strict=True))

@@ -83,6 +83,9 @@ def _doubtful(health: EngineHealth, ways: WaysOn) -> State:
 def failure(error: Exception, ways: WaysOn) -> State:
     """What failed, and what can be done about it."""
     if isinstance(error, Unauthorized):
+        if news.lacks_permission(error):
+            said = text.sentence(text.shown(error.text, 600))
+            return State("health-key", tr("The key may not do this"), said, [ways.connections], "caution")
         said = tr("Open Connections and enter the key again.")
         return State("health-key", tr("The key was refused"), said, [ways.connections], "caution")
     if isinstance(error, Unsupported):

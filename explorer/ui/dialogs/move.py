@@ -33,6 +33,7 @@ from explorer.ui.dialogs.plan_parts.plan_column import PlanColumn
 from explorer.ui.dialogs.plan_parts.words import reads_below
 from explorer.ui.first_click import take_first_click_only
 from explorer.ui.labels import plain_label
+from explorer.ui.paths_stay import MayStore, may_always
 
 MOVE, COPY = mark("Move"), mark("Copy")
 _WAITING_EVERY_MS = 500
@@ -80,6 +81,7 @@ class MoveDialog(PlanDialog):
         """Whether anything may have been written or taken away by the last run."""
         self.outcome: MoveOutcome | None = None
         """Of the last run."""
+        self.may_store: MayStore = may_always
         if memory.is_read_only:
             self.choice.set_choice(COPY)
             self.choice.set_enabled(MOVE, False, tr("Opened read-only: nothing can be taken away here"))
@@ -142,6 +144,10 @@ class MoveDialog(PlanDialog):
             self._on_form_place_changed()
 
     # What it is about
+
+    @property
+    def engines(self) -> list[MemoryEngine]:
+        return [self._memory.engine, *([self._opened.engine] if self._opened is not None else [])]
 
     @property
     def is_copy(self) -> bool:
@@ -271,7 +277,16 @@ class MoveDialog(PlanDialog):
     def _show_preview(self, plan: Plan, preview: MovePreview, way: Way) -> None:
         name = self._memory.connection if self._place.key == HERE else self._place.name
         self.plan_column.show_sections(
-            words.sections(plan, preview, way, name, self._taken, self._taking, self._showing_ids)
+            words.sections(
+                plan,
+                preview,
+                way,
+                name,
+                self._taken,
+                self._taking,
+                self._showing_ids,
+                keeps_paths=self._opened is None or self._opened.engine.descriptor().keeps_paths,
+            )
         )
         self.numbers.show_preview(plan, preview.found)
         self.count_label.say(text.counted(preview.total, "item"), "text")
@@ -299,6 +314,18 @@ class MoveDialog(PlanDialog):
         move = self._move
         if move is None or self._running is not None or move.refusal() is not None:
             return
+        if move.keeps_paths:
+            self._begin_move(move)
+        else:
+            name = self._memory.connection if self._place.key == HERE else self._place.name
+            asked = self.may_store(move.destination, name, self)
+            self.jobs.start("agree", asked, partial(self._on_agreed, move))
+
+    def _on_agreed(self, move: Move, may_store: bool) -> None:
+        if may_store and move is self._move:
+            self._begin_move(move)
+
+    def _begin_move(self, move: Move) -> None:
         self.has_begun = False
         self.is_as_proposed = (self._place.key, move.way) == self._proposed
         self._step = MoveStep(0, move.preview.total if move.preview is not None else 0)

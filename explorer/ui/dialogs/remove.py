@@ -70,6 +70,8 @@ class RemoveDialog(PlanDialog):
         self._removal: Removal | None = None
         self._is_exporting = False
         self._planned: list[ItemId] = []
+        self._unsupported: dict[str, str] = {}
+        """By target, why the engine refused to erase it; it need not be asked again."""
         self._began_at = datetime.now(UTC)
         self.outcome: Outcome | None = None
         """Of the last run."""
@@ -93,6 +95,7 @@ class RemoveDialog(PlanDialog):
         self._right.insertLayout(1, said)
         self._right.addWidget(self.one_item, 1)
         self.confirm = ConfirmPart()
+        self.confirm.way_back.keeps_paths = memory.engine.descriptor().keeps_paths
         self.never_by_enter = self.confirm.remove_button
         self._lower = QStackedWidget()
         self._lower.addWidget(self.confirm)
@@ -132,7 +135,9 @@ class RemoveDialog(PlanDialog):
 
     def begin(self, target: Target, action: Action) -> None:
         """Plan another removal, from its count on; what was said so far is for the one before."""
-        refused = words.why_not_erase(self._memory.engine, target)
+        refused = words.why_not_erase(self._memory.engine, target) or self._unsupported.get(
+            target.model_dump_json(), ""
+        )
         if refused and action is Action.ERASE:
             action = Action.FORGET
         if (target, action) != (self._target, self._action):
@@ -204,7 +209,14 @@ class RemoveDialog(PlanDialog):
         plan = removal.plan
         self.plan_column.show_sections(
             words.plan_sections(
-                plan, preview, self._beside, self._remaining(), self._memory.zone, self._memory.shown, self._plan_apart
+                plan,
+                preview,
+                self._beside,
+                self._remaining(),
+                self._memory.zone,
+                self._memory.shown,
+                self._plan_apart,
+                is_hosted=self._memory.engine.descriptor().hosted,
             )
         )
         self.numbers.show_preview(plan, preview)
@@ -416,6 +428,10 @@ class RemoveDialog(PlanDialog):
             self.banner.show_note(" ".join((said, nothing)), again, self._on_export_wanted, icon="warning")
             return
         if self._action is Action.ERASE and isinstance(error, Unsupported):
+            why = text.sentence(error.text).removesuffix(".")
+            self._unsupported[self._target.model_dump_json()] = why
+            self.choice.set_enabled(ERASE, False, text.full_stop(why))
+            self.confirm.wait(text.full_stop(why))
             self.banner.show_note(
                 " ".join((said, nothing)), tr("Forget instead…"), self._forget_instead, icon="warning"
             )

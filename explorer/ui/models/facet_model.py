@@ -236,8 +236,12 @@ class FacetModel(QAbstractItemModel):
         pages: Mapping[Facet, ExplorePage],
         counted: Mapping[Facet, Mapping[str, int]] | None = None,
         held: Collection[Facet] = (),
+        *,
+        is_partial: bool = False,
     ) -> None:
         """Take new counts; `counted` are those of chosen values that a page had no room for.
+
+        `is_partial`: the count goes on, and others follow.
 
         The facets in `held` keep their rows and the order of them, even of values that are gone, until `settle`.
         """
@@ -246,7 +250,9 @@ class FacetModel(QAbstractItemModel):
             section.take(page, (counted or {}).get(facet, {}))
             section.error = None
             section.filter = apart_from(facet, self._filter, self._scope)
-            section.is_counting = section.is_old = section.is_of_other = False
+            section.is_counting = section.is_counting and is_partial
+            section.is_partial = is_partial
+            section.is_old = section.is_of_other = False
             self._arrange(facet, facet in held)
             self._head_changed(facet)
 

@@ -235,6 +235,8 @@ class Section:
     """Newer counts were asked for and did not come."""
     filter: MetaFilter | None = None
     """What the page was counted under."""
+    is_partial: bool = False
+    """The page is the start of a count that goes on, or was stopped: its numbers are lower bounds."""
     is_of_other: bool = False
     """The filter is another one since. Not seen at once: mostly the counts follow in no time."""
     rows: list[Row] = field(default_factory=list)
@@ -266,19 +268,29 @@ class Section:
         self.take(None, {})
         self.error = None
         self.filter = None
-        self.is_counting = self.is_old = self.is_of_other = self.shows_all = False
+        self.is_counting = self.is_old = self.is_partial = self.is_of_other = self.shows_all = False
         self.fetched, self.find = self.fetched_first, ""
         self.opened, self.grown, self.tree, self.tree_counts = {}, set(), None, {}
 
     @property
     def is_stale(self) -> bool:
         """Whether the counts are seen to be those of before."""
-        return self.is_counting or self.is_old
+        return self.is_old or (self.is_counting and (self.is_of_other or not self.is_partial))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are counts, but not all of what was asked last."""
+        return self.is_old or self.is_partial
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether the start of a count says more than what is held."""
+        return self.page is None or self.is_partial or self.is_of_other
 
     @property
     def is_missing(self) -> bool:
         """Whether there are no counts of what was asked last, and nothing says why."""
-        return self.error is None and (self.page is None or self.is_old)
+        return self.error is None and (self.page is None or self.is_behind)
 
     @property
     def fetched_first(self) -> int:

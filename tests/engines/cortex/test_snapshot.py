@@ -40,7 +40,7 @@ from explorer.contract import (
 from explorer.contract.engine import explore_many_by_listing, histogram_by_listing
 from explorer.contract.timeline import day_of
 from explorer.engines.cortex import browsing, snapshot
-from explorer.engines.cortex.envelope import Envelope, decode, lay_out
+from explorer.engines.cortex.envelope import Envelope, continues, decode, lay_out
 from explorer.engines.cortex.scopes import Layout
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
@@ -148,6 +148,14 @@ async def test_at_most_four_scopes_are_walked_at_a_time() -> None:
 
 
 # --- that it is right
+
+
+def test_an_event_that_only_continues_an_item_is_told_without_decoding_it() -> None:
+    talk = Conversation(turns=[Turn(role=Role.USER, text=f"turn {number}") for number in range(12)], meta=MemoryMeta())
+    long = Document(title='","turn":{"index":1,', body=DocumentBody(text="word " * 200_000), meta=MemoryMeta())
+    for item in (talk, long, *made(50)):
+        events = lay_out(item, item.fingerprint())
+        assert [continues(event.labels) for event in events] == [bool(event.part) for event in events]
 
 
 @on_each_wire
@@ -323,6 +331,16 @@ async def test_a_listing_stays_as_it_was_begun_while_items_come() -> None:
         assert new.total == 6
 
 
+async def test_an_answer_waits_for_what_is_written_meanwhile() -> None:
+    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+        put(double, "direct", [learning(f"note {number}", f"agent:a{number % 9}") for number in range(90)])
+        counting, _ = await asyncio.gather(engine.changes(ALL), engine.store(learning("one more", "agent:a0")))
+        assert counting is not None
+        assert counting.total in (90, 91)
+        (page,) = await engine.explore_many(exploring()[:1])
+        assert (page.total, page.truncated) == (91, False)
+
+
 # --- what others do
 
 
@@ -341,6 +359,31 @@ async def test_what_others_do_is_found_by_a_refresh(wire: str) -> None:
         after = await engine.changes(ALL, before.mark)
         assert after is not None
         assert (after.total, after.added, after.gone_since(before)) == (4, 2, 1)
+
+
+@on_each_wire
+async def test_a_scope_that_another_erased_is_gone_after_a_refresh(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine, opened(double, wire) as other:
+        put(double, wire, [learning("note"), learning("elsewhere", "team:acme")])
+        before = await engine.changes(ALL)
+        assert before is not None
+        await other.erase(EraseRequest(reach=Reach.exact(Namespace.parse("team:acme"))))
+        engine.refresh()
+        after = await engine.changes(ALL, before.mark)
+        assert after is not None
+        assert after.mark != before.mark
+        assert (after.total, after.added, after.gone_since(before)) == (1, 0, 1)
+
+
+@on_each_wire
+async def test_a_mark_stays_while_more_scopes_are_read(wire: str) -> None:
+    async with CortexDouble() as double, opened(double, wire) as engine:
+        put(double, wire, made(60))
+        filter = MetaFilter(reach=Reach.exact(Namespace.parse("agent:a")))
+        before = await engine.changes(filter)
+        assert before is not None
+        await open_window(engine)
+        assert await engine.changes(filter, before.mark) == before.model_copy(update={"added": 0})
 
 
 async def test_an_item_that_a_read_does_not_find_leaves_the_lists() -> None:

@@ -30,6 +30,9 @@ COUNT_S = 20.0
 """How long what a server holds is counted, at most."""
 
 
+_NO_ACCOUNT = "a connection that is tested"
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a test found: a sentence, whether it is good (None: only to be known), and what the error itself says."""
@@ -58,8 +61,8 @@ async def try_connection(saved: SavedConnection, credential: EngineCredential, s
 
     Raises ConfigError for settings that cannot be used.
     """
-    # Nothing is written: neither there, nor here.
-    settings = saved.settings.model_copy(update={"read_only": True, "listing_cache": False})
+    # Nothing is written: neither there, nor here. To turn the cache off would remove what is kept of this account.
+    settings = saved.settings.model_copy(update={"read_only": True, "listing_cache": False, "account": _NO_ACCOUNT})
     engine = build_engine(saved.engine, settings, credential)
     try:
         if server is None:

@@ -60,11 +60,17 @@ def sections(
     taken: Collection[Namespace],
     take: Callable[[Namespace], Callable[[], None]],
     show_ids: ShowIds,
+    *,
+    keeps_paths: bool = True,
 ) -> list[Section]:
-    """What goes and where to, in the connection of that name, and what stays; `taken` are sandboxes that go too."""
+    """What goes and where to, in the connection of that name, and what stays; `taken` are sandboxes that go too.
+
+    `keeps_paths`: whether the connection takes folders and absolute workspaces.
+    """
+    stays = list(_stays(plan, preview, way, taken, take, show_ids))
     found = [
         Section(tr("What goes"), list(_goes(plan, preview, way, connection, taken, take))),
-        Section(tr("What stays"), list(_stays(plan, preview, way, taken, take, show_ids))),
+        Section(tr("What stays"), [*([] if keeps_paths else _paths_stay(way)), *stays]),
     ]
     return [section for section in found if section.lines]
 
@@ -111,6 +117,13 @@ def _goes(
     if not preview.can_check:
         said = tr("The memory there does not give items back whole: a copy is checked as far as it shows them.")
         yield Line("warning", said, "caution")
+
+
+def _paths_stay(way: Way) -> Iterator[Line]:
+    said = tr("Folders and absolute workspaces: there an item has its file name only, and no export brings them back.")
+    yield Line("warning", said, "caution")
+    if not way.is_copy:
+        yield Line("lock", tr("An item that has them stays here as well: nothing goes that does not come back whole."))
 
 
 def _where_to(preview: MovePreview, way: Way, connection: str) -> str:

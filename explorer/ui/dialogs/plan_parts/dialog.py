@@ -49,6 +49,7 @@ from explorer.ui.item_questions import end_if_cancelled
 from explorer.ui.jobs import Jobs, Stopped
 from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
+from explorer.ui.pauses import pause_words
 from explorer.ui.segments import Segments
 from explorer.ui.theme import theme
 
@@ -150,6 +151,7 @@ class PlanDialog(QDialog):
         self.busy_line = BusyLine()
         self.numbers = Numbers(memory.zone)
         self.running = RunningPart()
+        self.running.pause = self.pause_words
 
         self._counted_row = QHBoxLayout()
         self._counted_row.setContentsMargins(margins(24, 14, 24, 4))
@@ -214,6 +216,15 @@ class PlanDialog(QDialog):
     def is_running(self) -> bool:
         """Whether anything is being removed, moved or copied."""
         return self._running is not None
+
+    @property
+    def engines(self) -> list[MemoryEngine]:
+        """Those that are asked while it runs."""
+        return [self._memory.engine]
+
+    def pause_words(self) -> str:
+        """Until when the server asked to wait; "" where it did not."""
+        return pause_words(self.engines, self._memory.zone)
 
     def stop_running(self) -> None:
         """Begin no further batch; for the list of jobs."""

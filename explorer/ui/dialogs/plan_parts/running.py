@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
@@ -32,6 +33,8 @@ class RunningPart(QWidget):
         self._step = Step(Phase.COUNTING)
         self._began_s = 0.0
         self._is_paused = self._is_stopping = False
+        self.pause: Callable[[], str] = str
+        """Until when a server asked to wait, in words."""
         self.bar = QProgressBar()
         self.bar.setObjectName("runningBar")
         self.bar.setTextVisible(False)
@@ -138,7 +141,8 @@ class RunningPart(QWidget):
         self.bar.setRange(0, 1_000 if is_known else 0)
         if is_known:
             self.bar.setValue(round(1_000 * (self.part or 0)))
-        waiting = text.sentence(step.waiting) if step.waiting else ""
+        pause = self.pause()
+        waiting = " ".join(filter(None, (text.sentence(step.waiting or ""), text.full_stop(pause) if pause else "")))
         if self._is_stopping:
             waiting = tr("Stopping: what was asked of the engine comes to its end first.")
         elif self._is_paused:

@@ -58,6 +58,12 @@ class WayBackRow(QFrame):
         self.path_label.setObjectName("wayBackPathLabel")
         self.path_label.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.size_label = plain_label("small", "text3")
+        self.keeps_paths = True
+        """Whether folders and absolute workspaces are in such a file."""
+        self.paths_label = plain_label("small", "caution", tr("Folders and absolute workspaces are not in it."))
+        self.paths_label.setObjectName("wayBackPathsLabel")
+        self.paths_label.setContentsMargins(margins(24, 0, 0, 4))  # under the words, beside the icon
+        self.paths_label.hide()
         self.export_button = QPushButton(tr("Export first…"))
         self.export_button.setObjectName("exportFirstButton")
         self.cancel_button = QPushButton(tr("Cancel"))
@@ -71,9 +77,13 @@ class WayBackRow(QFrame):
             button.setProperty("kind", "link")
         for button in (self.cancel_button, self.folder_button, self.incomplete_button, self.export_button):
             button.setAutoDefault(False)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(margins(12, 4, 8, 4))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(margins(12, 4, 8, 4))
+        column.setSpacing(0)
+        row = QHBoxLayout()
         row.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(self.paths_label)
         row.addWidget(self._mark)
         row.addWidget(self.said_label)
         row.addWidget(self.path_label)
@@ -140,6 +150,7 @@ class WayBackRow(QFrame):
     def _show(self, icon: str, token: str, said: str) -> None:
         self._mark.show_icon(icon, token)
         self.said_label.setText(said)
+        self.paths_label.setVisible(not self.keeps_paths and token != "caution")
         for part in (
             self.path_label,
             self.size_label,

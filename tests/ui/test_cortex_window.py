@@ -1,0 +1,331 @@
+"""The window on a CortexDB that is elsewhere: the real engine over a server of the tests' own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
+from explorer.engines.cortex import browsing
+from explorer.engines.cortex.engine import CortexEngine
+from explorer.engines.cortex.scopes import Layout
+from explorer.engines.cortex.transport import Timing
+from explorer.removal.plan import Action, Target
+from explorer.ui import facets as facets_module
+from explorer.ui import items as items_module
+from explorer.ui import job_list, watch
+from explorer.ui.dialogs.remove import ERASE
+from explorer.ui.transfers import Transfers
+from tests.conftest import Until
+from tests.doubles.cortexdb import CortexDouble
+from tests.engines.cortex import filling
+from tests.fakes import learning
+from tests.ui.removing import Opened, opened, said
+from tests.ui.test_agent_console import answer, question
+from tests.ui.test_app import choose
+from tests.ui.test_gradual import press
+from tests.ui.test_main_window import count_text, texts
+
+pytestmark = pytest.mark.limit_s(40)
+
+NARROW = "\u202f"
+ITEMS: list[StoreItem] = [
+    learning("tea at four", "team:acme", tags=["drinks"]),
+    learning("milk", "team:acme/agent:writer", tags=["drinks"]),
+    learning("ledger", "team:books", tags=["money"]),
+]
+BELOW = "team:acme/source:github"
+
+
+def page(title: str, at: str, **meta: Any) -> Document:
+    return Document(title=title, body=DocumentBody(text=title), meta=MemoryMeta(namespace=Namespace.parse(at), **meta))
+
+
+@asynccontextmanager
+async def there(
+    qtbot: QtBot,
+    tmp_path: Path,
+    until: Until,
+    items: list[StoreItem] = ITEMS,
+    wire: str = "direct",
+    layout: Layout | None = None,
+    **settings: Any,
+) -> AsyncIterator[tuple[Opened, CortexDouble]]:
+    """A window on what another client has stored."""
+    async with CortexDouble() as double:
+        filling.put(double, wire, items, layout)
+        async with (
+            filling.opened(double, wire, **settings) as engine,
+            opened(qtbot, tmp_path, until, engine, []) as it,
+        ):
+            yield it, double
+
+
+def number_of(words: str) -> str:
+    return words.replace(NARROW, " ")
+
+
+# Slow
+
+
+async def test_counts_and_list_fill_in_while_a_slow_server_is_read(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browsing, "STEP_S", 0.01)
+    monkeypatch.setattr(browsing, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(facets_module, "SO_FAR_S", 0.0)
+    monkeypatch.setattr(items_module, "GROWS_EVERY_S", 0.02)
+    many: list[StoreItem] = [learning(f"item {at}", f"team:t{at % 12}", tags=["red"]) for at in range(120)]
+    async with CortexDouble(listing_delay_ms=60) as double:
+        filling.put(double, "direct", many)
+        async with filling.opened(double) as engine, opened(qtbot, tmp_path, _at_once, engine, []) as it:
+            window = it.window
+            rows: set[int] = set()
+            seen: set[str] = set()
+
+            def look() -> bool:
+                rows.add(window.items.model.rowCount())
+                seen.add(number_of(count_text(window)))
+                return window.is_idle
+
+            await until(look)
+            growing = sorted(rows - {0, 120})
+            assert growing, rows
+            assert {f"{n}+ items" for n in growing} <= seen
+            assert count_text(window) == "120 items"
+            tags = window.facets.model.section(window.facets.model.facets[1])
+            assert tags.page is not None
+            assert [(bucket.value, bucket.count) for bucket in tags.page.buckets] == [("red", 120)]
+            assert not tags.page.truncated
+            assert double.count("scopes") == 1, "all of it is read once"
+
+
+async def _at_once(condition: Any, timeout_s: float = 0.0) -> None:
+    """In place of `until`: nothing is waited for."""
+
+
+async def test_f5_shows_what_other_programs_did(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with there(qtbot, tmp_path, until) as (it, double):
+        window = it.window
+        assert texts(window) == {"tea at four", "milk", "ledger"}
+        filling.put(double, "direct", [learning("sugar", "team:acme")])
+        window.refresh()
+        await until(lambda: window.is_idle)
+        assert "sugar" not in texts(window), "nothing is asked again that this program did not change"
+        window.refresh_action.trigger()
+        await until(lambda: window.is_idle and "sugar" in texts(window))
+        hit = next(hit for hit in map(window.items.model.hit, range(4)) if hit.text == "milk")
+        window.items.select_id(hit.id)
+        await until(lambda: window.is_idle)
+        for scope in [scope for scope in double.log.scopes() if "agent:writer" in scope]:
+            double.lose_last(scope)
+        window.refresh_action.trigger()
+        await until(lambda: window.is_idle)
+        assert texts(window) == {"tea at four", "ledger", "sugar"}
+        assert window.viewer.banner.sentence == "This item is no longer stored."
+
+
+async def test_a_pause_that_the_server_asks_for_is_seen_until_it_is_over(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_list, "APPEARS_S", 0.0)
+    monkeypatch.setattr(job_list, "_TICK_MS", 20)
+    async with there(qtbot, tmp_path, until) as (it, double):
+        window = it.window
+        assert isinstance(it.engine, CortexEngine)
+        it.engine._wire.transport.timing = Timing()
+        double.rate_limit_headers = {"Retry-After": "1"}
+        double.rate_limit_any = 1
+        window.refresh_action.trigger()
+        await until(lambda: window.pause_label.isVisible())
+        assert window.pause_label.text().startswith("The server asked to wait: going on at ")
+        await until(lambda: window.is_idle)
+        await until(lambda: window.pause_label.isHidden())
+        assert count_text(window) == "3 items"
+
+
+# A key that is refused, or lacks something
+
+
+@pytest.mark.parametrize("is_denied", [False, True])
+async def test_a_refused_key_is_said_once_and_nothing_is_sent_after_it(
+    is_denied: bool, qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_EVERY_MS", 20)
+    async with there(qtbot, tmp_path, until) as (it, double):
+        window, token = it.window, double.token
+        if is_denied:
+            double.fail_all, double.error_text = (403, "MISSING_CAPABILITY"), "memory:read is missing"
+        else:
+            double.token = "another"
+        window.refresh_action.trigger()
+        await until(lambda: window.is_idle and window.items.model.is_stale)
+        assert texts(window) == {"tea at four", "milk", "ledger"}, "what was read stays"
+        state = window.items.state
+        words = " ".join(label.text() for label in state.findChildren(QLabel))
+        assert ("The key may not do this" if is_denied else "The key was refused") in words
+        assert ("memory:read is missing" in words) is is_denied
+        assert "nothing is sent until then" in words
+        assert any(button.text() == "Edit connection…" for button in state.findChildren(QPushButton))
+        everything = " ".join(label.text() for label in window.findChildren(QLabel) if label.isVisible())
+        assert token not in everything
+        await until(lambda: double.in_flight == 0)
+        sent = len(double.asked)
+        await asyncio.sleep(0.15)
+        assert len(double.asked) == sent, "no loop of retries"
+        assert not window._health_timer.isActive()
+        double.token, double.fail_all = token, None
+        window.refresh_action.trigger()
+        await until(lambda: window.is_idle and not window.items.model.is_stale)
+        assert window._health_timer.isActive()
+        assert window.watch.timer.isActive()
+
+
+async def test_a_key_that_may_not_forget_forgets_nothing_and_says_why(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with there(qtbot, tmp_path, until) as (it, double):
+        dialog = await it.planned(Target.at(Namespace.parse("team:acme")))
+        double.failures["forget"] = [(403, "MISSING_CAPABILITY")] * 9
+        double.error_text = "memory:forget is missing"
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert dialog.banner.sentence.startswith("The key may not do this: ")
+        assert dialog.banner.sentence.endswith("Nothing was forgotten.")
+        assert dialog.outcome is None
+        await until(lambda: it.window.is_idle)
+        assert len(texts(it.window)) == 3
+
+
+# Erasing
+
+
+async def test_an_erase_that_would_hide_more_is_explained_and_forgetting_is_offered(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    items: list[StoreItem] = [page("readme", BELOW), page("api", f"{BELOW}/project:api")]
+    layout = Layout(root="org:42")
+    async with there(qtbot, tmp_path, until, items, layout=layout, scope_root="org:42") as (it, double):
+        dialog = await it.planned(Target.at(Namespace.parse(BELOW)), Action.ERASE)
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert "would hide" in dialog.banner.sentence
+        assert dialog.banner.sentence.endswith("Nothing was erased.")
+        assert dialog.outcome is None
+        assert double.count("erasures") == 0
+        assert not dialog.choice.button(ERASE).isEnabled()
+        assert "would hide" in dialog.choice.button(ERASE).toolTip()
+        assert not dialog.confirm.remove_button.isEnabled()
+        press(dialog.banner, "Forget instead…")
+        await it.counted()
+        assert dialog.action is Action.FORGET
+        assert number_of(dialog.count_label.text()) == "1 item"
+        assert not dialog.choice.button(ERASE).isEnabled(), "it is known by now, and not asked again"
+        await it.done()
+        assert it.title == "1 of 1 item forgotten"
+        await until(lambda: it.window.is_idle)
+        assert [hit.text for hit in map(it.window.items.model.hit, range(it.window.items.model.rowCount()))] == [
+            "# api\n\napi"
+        ]
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+async def test_the_whole_hosted_memory_is_said_to_be_all_of_the_account(
+    is_missing: bool, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with there(qtbot, tmp_path, until, wire="hosted") as (it, double):
+        double.erase_all_missing = is_missing
+        dialog = await it.planned(Target.of_filter(MetaFilter()), Action.ERASE)
+        assert any("for the account goes, whoever wrote it" in each for each in said(dialog))
+        if not is_missing:
+            await it.done()
+            assert it.title == "3 of 3 items erased"
+            assert double.count("erase_all") == 1
+            assert it.window.items.model.rowCount() == 0
+            return
+        it.answer()
+        dialog.confirm.remove_button.click()
+        await until(lambda: bool(dialog.banner.sentence))
+        assert dialog.banner.sentence.startswith("This engine does not offer that")
+        assert dialog.outcome is None
+        press(dialog.banner, "Forget instead…")
+        await it.counted()
+        assert not any("whoever wrote it" in each for each in said(dialog))
+        await it.done()
+        assert it.title == "3 of 3 items forgotten"
+
+
+async def test_where_only_the_whole_can_be_erased_nodes_say_so(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with CortexDouble() as double:
+        filling.put(double, "hosted", ITEMS)
+        async with filling.opened(double, "hosted") as engine:
+            whole_only = engine.descriptor().model_copy(update={"can_erase_nodes": False})
+            monkeypatch.setattr(engine, "descriptor", lambda: whole_only)
+            async with opened(qtbot, tmp_path, until, engine, []) as it:
+                dialog = await it.planned(Target.at(Namespace.parse("team:acme")), Action.ERASE)
+                assert dialog.action is Action.FORGET
+                why = dialog.choice.button(ERASE).toolTip()
+                assert why.startswith("This engine erases nothing but the whole memory")
+                await it.close()
+                assert it.window.removing.erase_tree_action.isEnabled()
+                tree = it.window.namespaces.tree
+                offered = _offers(qtbot, tree, tree.visualRect(it.window.namespaces.model.index(0, 0)).center())
+                assert offered["Erase items here…"] is False
+                assert offered["Erase the whole tree…"] is True
+
+
+def _offers(qtbot: QtBot, tree: QWidget, at: QPoint) -> dict[str, bool]:
+    tree.menu_wanted.emit(tree.indexAt(at), tree.viewport().mapToGlobal(at))  # type: ignore[attr-defined]
+    (menu,) = [each for each in tree.findChildren(QMenu) if each.isVisible()]
+    found = {action.text(): action.isEnabled() for action in menu.actions()}
+    menu.close()
+    return found
+
+
+# What stays on this machine, and what cannot be asked
+
+
+async def test_the_first_store_says_that_folders_stay_here_and_they_do(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(dump_item(learning("from a file", "team:acme", folder="/home/me", file_path="/home/me/notes.md")))
+    async with there(qtbot, tmp_path, until) as (it, double):
+        window, transfers = it.window, Transfers(it.window)
+        await choose(qtbot, until, window.import_action, path)
+        assert "Folders and absolute workspaces stay on this machine" in await answer(until, "Continue")
+        await until(lambda: not transfers.jobs.is_busy and window.is_idle, 20.0)
+        assert "from a file" in texts(window)
+        hit = next(hit for hit in map(window.items.model.hit, range(4)) if hit.text == "from a file")
+        assert (hit.meta.file_path, hit.meta.folder) == ("notes.md", None)
+        assert all(b"/home/me" not in asked.request.body for asked in double.asked)
+        await choose(qtbot, until, window.import_action, path)
+        await until(lambda: not transfers.jobs.is_busy and window.is_idle, 20.0)
+        assert question() is None, "it was said"
+        assert window.items.model.rowCount() == 4, "a replay, not a copy"
+        await transfers.aclose()
+
+
+async def test_what_it_does_not_offer_is_said_at_the_controls(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with there(qtbot, tmp_path, until) as (it, _):
+        box = it.window.search_box.mode_box
+        assert [box.itemText(row) for row in range(box.count())] == ["Hybrid"]
+        assert box.toolTip().endswith("This engine does not offer: Keyword, Vector")
+        it.window.search_box.search("ledger")
+        await until(lambda: it.window.is_idle and "found by hybrid" in it.window.items.aside_label.text())
+        qtbot.mouseClick(it.window.viewer.segments.button("Why"), Qt.MouseButton.LeftButton)
+        await until(lambda: it.window.is_idle)
+        why = " ".join(label.text() for label in it.window.viewer.findChildren(QLabel) if label.isVisible())
+        assert "does not tell why a hit stands where it does" in why
