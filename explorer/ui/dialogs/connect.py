@@ -85,7 +85,7 @@ class ConnectDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("connectDialog")
         self.setWindowTitle(tr("Connections"))
-        resize_to_design(self, 840, 620)
+        resize_to_design(self, 840, 656)
         self.chosen_name = ""
         self.chosen_is_new = False
         """Whether it names a file that was not open before, and may have to be made."""
