@@ -419,6 +419,24 @@ async def test_a_root_that_the_server_has_no_place_for_is_said_at_its_field(
         assert double.requests == []
 
 
+async def test_a_fault_goes_when_another_field_mends_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with asking(qtbot, tmp_path, until, "cortexdb", "") as it:
+        more, dialog = it.dialog.more, it.dialog
+        dialog.activateWindow()
+        await until(dialog.isActiveWindow)
+        more.open(True)
+        former, root = more.rows["retired_scope_root"], more.rows["scope_root"]
+        former.field.setFocus()
+        qtbot.keyClicks(former.field, "org:7")
+        qtbot.keyClick(former.field, Qt.Key.Key_Tab)
+        await until(lambda: former.fault)
+        root.field.setFocus()
+        qtbot.keyClicks(root.field, "org:42")
+        qtbot.keyClick(root.field, Qt.Key.Key_Tab)
+        await until(lambda: not former.fault)
+        assert [name for name, row in more.rows.items() if row.fault] == []
+
+
 async def test_a_saved_key_is_used_and_not_shown(
     qtbot: QtBot, tmp_path: Path, until: Until, kept_keys: MemoryKeyring
 ) -> None:

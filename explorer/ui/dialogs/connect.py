@@ -503,7 +503,7 @@ class ConnectDialog(QDialog):
     def _on_more_left(self) -> None:
         engine = self._engine()
         if engine is not None and not engine.needs_path:  # which would be made
-            self.jobs.start("check", self._check(), lambda _: None)
+            self.jobs.start("check", self._check(), lambda _: self.more.clear_faults())
 
     def _on_choose_button_clicked(self) -> None:
         self.jobs.start("choose", self._choose(), lambda _: None)
@@ -519,6 +519,7 @@ class ConnectDialog(QDialog):
         if self.jobs.is_running("test"):
             self.stop_test()
             return
+        self.more.clear_faults()
         self._result.show_words(tr("Testing the connection"), None)
         self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), self._on_tested)
