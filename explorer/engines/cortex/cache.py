@@ -216,7 +216,8 @@ def _encoded(path: str, saved: Saved, size: int) -> Iterator[bytes]:
 
 
 def _dumped(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass") + b"\n"  # the server says what an id is
 
 
 def _decoded(data: bytes, path: str, dictionary: Dictionary) -> Saved | None:

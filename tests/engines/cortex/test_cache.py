@@ -23,8 +23,8 @@ from explorer.contract import (
 )
 from explorer.engines import EngineSettings, StaticCredential, build_engine
 from explorer.engines.cortex import browsing
-from explorer.engines.cortex.cache import ListingCache, cache_folder
-from explorer.engines.cortex.rows import new_dictionary
+from explorer.engines.cortex.cache import ListingCache, Saved, cache_folder
+from explorer.engines.cortex.rows import Rows, new_dictionary
 from explorer.engines.cortex.settings import CortexSettings
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex.filling import WIRES, opened, put
@@ -272,6 +272,15 @@ async def test_where_nothing_can_be_kept_all_is_read(tmp_path: Path) -> None:
         async with opened(double, cache=kept(tmp_path / "listings")) as engine:
             await engine.forget(ForgetTarget(ids=ids))
             assert await total(engine) == 0
+
+
+def test_any_id_of_the_server_is_kept(folder: Path) -> None:
+    one, path = kept(folder), "app:tinymemory/app:learnings"
+    saved = Saved(Rows(new_dictionary(), path), ["evt\ud800", "\n", "\u2028"], [""], is_cut=True)
+    one.save(path, saved, 0, one.drops(path))
+    again = one.load(path, new_dictionary())
+    assert again is not None
+    assert (again.recent, again.foreign, again.is_cut) == (saved.recent, saved.foreign, saved.is_cut)
 
 
 def test_the_files_used_longest_ago_go_first(folder: Path) -> None:
