@@ -399,6 +399,22 @@ async def test_a_key_that_is_kept_nowhere_is_asked_for(qtbot: QtBot, tmp_path: P
         assert result(dialog) == ""
 
 
+async def test_a_key_that_was_typed_goes_to_no_other_engine(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def build(id: str, settings: EngineSettings, credential: object) -> FakeEngine:
+        given.append(credential)
+        return FakeEngine()
+
+    monkeypatch.setattr(trial, "build_engine", build)
+    async with asking(qtbot, tmp_path, until, "cortexdb", "") as it:
+        choose_engine(qtbot, it.dialog, "reference")
+        assert (await it.test()).startswith("Healthy.")
+    assert given == [None]
+
+
 async def test_a_root_that_the_server_has_no_place_for_is_said_at_its_field(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:

@@ -412,7 +412,7 @@ class ConnectDialog(QDialog):
 
     async def _credential(self, saved: SavedConnection) -> EngineCredential:
         typed = StaticCredential(self.key_edit.text())
-        if not typed.is_blank:
+        if saved.key_from is KeyPlace.KEYRING and not typed.is_blank:  # else its field is not shown
             return typed
         return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
 
