@@ -38,6 +38,7 @@ from explorer.contract import (
 )
 from explorer.contract.reference import ReferenceEngine
 from explorer.engines import EngineSettings, build_engine, read_only_view
+from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.read_only import OWN_READS, READS
 from explorer.engines.sqlite import SqliteEngine
 from explorer.transfer import names_sandboxes
@@ -137,7 +138,7 @@ def test_every_call_of_the_contract_is_a_read_or_a_write() -> None:
     assert not set(WRITES) & READS
 
 
-@pytest.mark.parametrize("kind", [SqliteEngine, ReferenceEngine])
+@pytest.mark.parametrize("kind", [SqliteEngine, ReferenceEngine, CortexEngine])
 def test_every_call_of_our_own_engines_is_known(kind: type[MemoryEngine]) -> None:
     only_after_removals = {"drop_queries"}
     assert public(kind) <= set(WRITES) | READS | OWN_READS | only_after_removals
