@@ -239,6 +239,14 @@ async def test_an_erase_that_would_hide_more_is_explained_and_forgetting_is_offe
         ]
 
 
+async def test_a_removal_is_planned_with_what_others_made_meanwhile(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with there(qtbot, tmp_path, until) as (it, double):
+        filling.put(double, "direct", [learning("boxed", "team:acme/service:nightly")])
+        dialog = await it.planned(Target.of_filter(MetaFilter()), Action.ERASE)
+        assert number_of(dialog.count_label.text()) == "4 items"
+        assert any("team:acme/service:nightly" in each for each in said(dialog))
+
+
 @pytest.mark.parametrize("is_missing", [False, True])
 async def test_the_whole_hosted_memory_is_said_to_be_all_of_the_account(
     is_missing: bool, qtbot: QtBot, tmp_path: Path, until: Until
