@@ -16,6 +16,9 @@ class By(StrEnum):
     """Who put the answer into words."""
 
     ENGINE = "engine"
+    """In the words of what is stored."""
+    SERVER = "server"
+    """A model at the engine's server."""
     ENDPOINT = "endpoint"
 
 

@@ -69,6 +69,7 @@ async def ask(
     reading = await _read(engine, question, filter, limit)
     cited = {citation.id for citation in citations}
     said = await _said(question, text, answer.model, citations, writer)
+    is_servers = said.by is By.ENGINE and engine.descriptor().may_cost
     return Answered(
         question=question,
         filter=filter,
@@ -76,7 +77,7 @@ async def ask(
         citations=citations,
         read_not_cited=tuple(hit for hit in reading.hits if hit.id not in cited),
         says_nothing=said.says_nothing,
-        by=said.by,
+        by=By.SERVER if is_servers else said.by,
         model=said.model,
         elapsed_s=time.monotonic() - began,
         writer_error=said.error,

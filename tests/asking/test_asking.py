@@ -26,6 +26,8 @@ from explorer.contract import (
     Unavailable,
 )
 from tests.asking.chat import Foreign
+from tests.doubles.cortexdb import CortexDouble
+from tests.engines.cortex import filling
 from tests.engines.sqlite.support import fill, note, opened
 from tests.engines.sqlite.word_vectors import WordVectors
 from tests.fakes import filled, learning
@@ -280,3 +282,12 @@ async def test_writer_gets_the_first_of_many_long_passages() -> None:
     assert len(given) == 12
     assert len(answered.citations) == 20
     assert [sentence.mark for sentence in answered.sentences] == [None, Mark.OUT_OF_RANGE]
+
+
+async def test_the_answer_of_a_model_at_the_server_is_held_against_what_it_cites() -> None:
+    async with CortexDouble(answer=f"{KILN} It is blue, and older than the town.") as double:
+        filling.put(double, "direct", [note(KILN)])
+        async with filling.opened(double) as engine:
+            answered = await ask(engine, "At how many degrees does the kiln fire?")
+    assert (answered.by, answered.model) == (By.SERVER, "double-1")
+    assert [(cites, mark) for _, cites, mark in told(answered)] == [((1,), None), ((), Mark.UNCITED)]

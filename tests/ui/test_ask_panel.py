@@ -284,6 +284,12 @@ def answered(*sentences: Sentence, texts: tuple[str, ...] = ("one", "two"), **mo
     return Answered(**{**facts, **more})  # type: ignore[arg-type]
 
 
+async def test_what_a_model_at_the_server_wrote_is_not_said_to_be_in_the_words_of_what_is_stored(qtbot: QtBot) -> None:
+    async with showing(qtbot, None) as panel:
+        panel._show(Reply(answered(Sentence("One is so.", (1,), 1.0), by=By.SERVER), address=""))
+        assert label(panel, "answeredByLabel").text().startswith("Written by gemma at the server of the memory")
+
+
 @pytest.mark.parametrize(
     ("mark", "why"),
     [

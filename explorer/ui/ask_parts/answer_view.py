@@ -73,7 +73,7 @@ class AnswerView(QScrollArea):
 
         question = isolate(shown(answered.question, _QUESTION_CHARS))
         column.addWidget(_inset(paragraph("strong", "text", "askedLabel", question)))
-        if not answered.says_nothing or answered.by is By.ENDPOINT:
+        if not answered.says_nothing or answered.by is not By.ENGINE:
             by = by_words(answered, reply.address)
             column.addSpacing(2)
             column.addWidget(_inset(paragraph("small", "text3", "answeredByLabel", by)))

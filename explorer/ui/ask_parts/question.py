@@ -185,6 +185,8 @@ def by_words(answered: Answered, address: str) -> str:
     model = text.inline(answered.model or "", _MODEL_CHARS)
     if answered.by is By.ENDPOINT:
         said = tr("Written by {model} at {address}", model=model or tr("a model"), address=text.inline(address))
+    elif answered.by is By.SERVER:
+        said = tr("Written by {model} at the server of the memory", model=model or tr("a model"))
     else:
         said = tr("Put together by the engine, in the words of what is stored")
     return text.listed((said, text.duration(answered.elapsed_s)))
