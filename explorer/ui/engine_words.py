@@ -23,12 +23,12 @@ OURS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "cortexdb": (
             mark("CortexDB"),
             mark("CortexDB"),
-            mark("A CortexDB server: keeps every event, ranks what it finds and answers from it."),
+            mark("CortexDB's own API: an append-only log with ranked recall and answers that rest on what is stored."),
         ),
         "tinyhumans": (
             mark("TinyHumans"),
             mark("TinyHumans"),
-            mark("CortexDB as TinyHumans hosts it; what it does is billed to the account of the key."),
+            mark("CortexDB hosted by the TinyHumans backend, billed to the account that is signed in."),
         ),
     }
 )

@@ -13,6 +13,7 @@ import contextlib
 import socket
 import ssl
 import struct
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Self
@@ -54,7 +55,8 @@ class Link:
         self.ended = True
         sock = self.writer.get_extra_info("socket")
         if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.writer.transport.abort()
 
     async def gone(self) -> None:

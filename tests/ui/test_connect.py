@@ -204,7 +204,7 @@ async def test_a_keyring_that_refuses_can_be_tried_again(
     qtbot: QtBot, tmp_path: Path, until: Until, kept_keys: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ConnectionStore(tmp_path / "c.json")
-    monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: FakeEngine())
+    monkeypatch.setattr("explorer.ui.dialogs.connect_parts.trial.build_engine", lambda *_: FakeEngine())
 
     def locked(service: str, username: str, password: str) -> None:
         raise keyring.errors.PasswordSetError("locked")

@@ -29,6 +29,8 @@ from explorer.engines import (
     build_engine,
     list_engines,
 )
+from explorer.engines.cortex.pacing import Timing
+from explorer.options import Options
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.dialogs.connect_parts import trial
 from explorer.ui.dialogs.key import KeyDialog
@@ -38,10 +40,16 @@ from tests.doubles.fault_proxy import FaultProxy
 from tests.doubles.serving import HttpServer, Reply, Request
 from tests.engines.keyrings import MemoryKeyring
 from tests.fakes import FakeEngine, learning, page_of
+from tests.ui.test_app import dialog_of, is_idle, running
 from tests.ui.test_connect import result
 from tests.ui.test_connect_settings import choose_engine
 
 ENGINES = pytest.mark.parametrize("id", ["cortexdb", "tinyhumans"])
+
+
+@pytest.fixture(autouse=True)
+def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Timing, "gap", lambda *_: 0.001)
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +177,6 @@ async def test_a_count_that_is_cut_short_is_a_lower_bound(
             ]
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: FakeEngine())
     monkeypatch.setattr(trial, "build_engine", lambda *_: Slow())
     monkeypatch.setattr(trial, "COUNT_S", 0.05)
     async with asking(qtbot, tmp_path, until, "cortexdb", "https://memory.example") as it:
@@ -427,3 +434,32 @@ async def test_a_saved_key_is_used_and_not_shown(
         assert (await it.test()).startswith("Healthy. 0 items")
         assert double.token not in it.everything_shown()
         await dialog.jobs.aclose()
+
+
+async def test_what_the_open_engine_met_is_told_where_its_connection_is(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORTEX_KEY", CortexDouble.token)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    async with CortexDouble() as double, running(qtbot, tmp_path) as program:
+        double.put("app:tinymemory/app:learnings", "of another program")
+        place = {"key_from": KeyPlace.ENVIRONMENT, "key_variable": "CORTEX_KEY"}
+        settings = EngineSettings(endpoint=double.endpoint)
+        program.store.add(SavedConnection(name="a", engine="cortexdb", settings=settings, **place))
+        await program.start(Options())
+        await until(lambda: is_idle(program) and program.name == "a")
+        for n in ("1", "2"):
+            program.window.connections_action.trigger()
+            await until(lambda: dialog_of(ConnectDialog) is not None)
+            dialog = dialog_of(ConnectDialog)
+            assert dialog is not None
+            box = dialog.findChild(QWidget, "connectionDetails")
+            assert box is not None
+            told = [label.text() for label in box.findChildren(QLabel)]
+            assert told[told.index("Events of other programs") + 1] == n
+            dialog.reject()
+            await until(lambda: is_idle(program) and dialog_of(ConnectDialog) is None)
+            double.put("app:tinymemory/app:documents", "one more")
+            assert program.window.engine is not None
+            program.window.engine.refresh()
+            await program.window.engine.namespaces(MetaFilter())

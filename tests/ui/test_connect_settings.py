@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import ConfigError, Detail, EngineDescriptor, FetchMode
+from explorer.contract import ConfigError, Consolidation, Detail, EngineDescriptor, FetchMode
 from explorer.engines import ConnectionStore, EngineEntry, EngineSettings, KeyPlace, KeyStore, SavedConnection, registry
 from explorer.ui.dialogs.connect import ConnectDialog
 from explorer.ui.dialogs.connect_parts.cards import EngineCard
@@ -141,6 +141,27 @@ async def test_a_setting_of_a_package_goes_by_its_name(qtbot: QtBot, tmp_path: P
         assert offered(dialog) == ["profile", "read_only"]
         assert isinstance(dialog.more.rows["profile"].field, QLineEdit)
         assert isinstance(dialog.more.rows["read_only"].field, QCheckBox)
+
+
+async def test_a_choice_offers_what_the_engine_does(qtbot: QtBot, tmp_path: Path) -> None:
+    one = described("one", ["consolidation"])
+    two = one.model_copy(update={"id": "two", "consolidation": Consolidation.SCHEDULED})
+    store = ConnectionStore(tmp_path / "c.json")
+    for name, value in (("a", "automatic"), ("odd", "by hand")):
+        settings = EngineSettings(consolidation=value)
+        store.add(SavedConnection(name=name, engine="one", settings=settings, key_from=KeyPlace.ASK))
+    async with showing(qtbot, store, [one, two], "a") as dialog:
+        box = dialog.more.rows["consolidation"].field
+
+        def values() -> list[str | None]:
+            return [box.itemData(row) for row in range(box.count())]
+
+        assert (box.currentData(), values()) == ("automatic", [None, "automatic", "on_demand"])
+        choose_engine(qtbot, dialog, "two")
+        assert (box.currentData(), values()) == (None, [None, "scheduled"])
+    async with showing(qtbot, store, [one, two], "odd") as dialog:
+        box = dialog.more.rows["consolidation"].field
+        assert (box.currentData(), box.currentText()) == ("by hand", "by hand")
 
 
 async def test_what_is_set_is_saved_and_shown_again(

@@ -720,7 +720,7 @@ async def test_the_test_of_a_connection_is_a_job(
     async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
         slow = FakeEngine()
         gate = slow.hold("health")
-        monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: slow)
+        monkeypatch.setattr("explorer.ui.dialogs.connect_parts.trial.build_engine", lambda *_: slow)
         path = tmp_path / "a.db"
         path.write_bytes(b"")
         window.connections_action.trigger()
@@ -753,7 +753,7 @@ async def test_a_test_of_a_connection_ends_with_its_dialog(
     async with showing(qtbot, tmp_path, until, monkeypatch) as (window, _):
         slow = FakeEngine()
         gate = slow.hold("health", stubborn=stubborn)
-        monkeypatch.setattr("explorer.ui.dialogs.connect.build_engine", lambda *_: slow)
+        monkeypatch.setattr("explorer.ui.dialogs.connect_parts.trial.build_engine", lambda *_: slow)
         path = tmp_path / "a.db"
         path.write_bytes(b"")
         window.connections_action.trigger()

@@ -24,8 +24,8 @@ from explorer.contract import (
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex import DIRECT
 from explorer.engines.cortex.envelope import Event
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing, Tries
 from explorer.engines.cortex.wires import MAX_BULK, Appended, Erased, Wire, batches, experience
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.contract import (
@@ -24,6 +24,7 @@ from explorer.contract import (
     Unauthorized,
     Unavailable,
 )
+from explorer.contract.errors import Fault
 
 _MAX_SAID = 300  # characters of the server's own words
 _MAX_CODE = 64
@@ -45,6 +46,16 @@ _ERRORS: dict[int, type[TinyMemoryError]] = {
 
 _CAPABILITY = ("capability", "required_capability", "missing_capability", "capabilities", "missing_capabilities")
 
+_FAULTS: Mapping[str, tuple[Fault, str]] = {
+    "timeout": ("timeout", "was not answered in time (timeout); try again"),
+    "DNS": ("dns", "was not sent: the name of the server was not found (DNS); check the endpoint and the network"),
+    "TLS": ("tls", "was not sent: no secure connection was agreed on (TLS); check the server's certificate"),
+    "connect": (
+        "connect",
+        "was not sent: the server cannot be reached (connect); check that it runs, and the endpoint",
+    ),
+    "other": ("cut", "was not answered: the connection broke (other); try again"),
+}
 _TLS = ("tls", "handshake", "certificate", "fatal alert", "invalid peer", "unknown issuer")
 _DNS = ("dns", "name or service", "failed to lookup", "name resolution", "getaddrinfo")
 
@@ -69,7 +80,7 @@ def without_words(error: TinyMemoryError) -> str:
 
 
 def refusal(
-    head: str, status: int, body: bytes, *, hosted: bool, secrets: Iterable[str], retry_after_s: float | None = None
+    head: str, status: int, body: bytes, *, hosted: bool, secrets: Sequence[str], retry_after_s: float | None = None
 ) -> TinyMemoryError:
     """The error for an answer of that status; `head` names what was asked and where, and ends in the status.
 
@@ -106,7 +117,7 @@ def _code(value: Any, status: int, *, hosted: bool) -> str:
     return _CODES.get(status, f"HTTP_{status}")
 
 
-def _hint(status: int, code: str, value: Any, secrets: Iterable[str]) -> str:
+def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
     """What the person may do about it."""
     if 300 <= status < 400:
         return ": it has moved, which is not followed; set its new address"
@@ -160,7 +171,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _clean(text: str, secrets: Iterable[str]) -> str:
+def _clean(text: str, secrets: Sequence[str]) -> str:
     """`text` on one line, without secrets, cut short."""
     for secret in secrets:
         for form in (secret, json.dumps(secret)[1:-1]):
@@ -186,12 +197,19 @@ def fault_class(error: BaseException) -> str:
     return "other"
 
 
-def is_untrusted(error: BaseException) -> bool:
-    """Whether a connection failed at the server's certificate."""
-    return any(
-        isinstance(one, ssl.SSLCertVerificationError) or "certificate verify failed" in str(one).lower()
-        for one in _chain(error)
-    )
+def broken(head: str, error: BaseException) -> Unavailable:
+    """The error for a request that no answer came to; `head` names what was asked and where."""
+    name = fault_class(error)
+    fault, words = _FAULTS[name]
+    if name == "TLS" and any(_is_untrusted(one) for one in _chain(error)):
+        fault = "certificate"
+    made = Unavailable(f"{head} {words}")
+    made.refusal = Refusal(fault=fault)
+    return made
+
+
+def _is_untrusted(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLCertVerificationError) or "certificate verify failed" in str(error).lower()
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

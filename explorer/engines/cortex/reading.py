@@ -80,8 +80,8 @@ class Reading:
     async def explore(self, req: ExploreRequest) -> ExplorePage:
         """Counts each item at the event that starts it; a count that was cut short is marked `truncated`."""
         req.check()
-        sites = await self._walk.sites(req.filter.reach, req.filter.kinds)
-        tally = _Tally(req)
+        sites, is_cut = await self._walk.reached(req.filter.reach, req.filter.kinds)
+        tally = _Tally(req, is_cut=is_cut)
         await in_order([partial(self._count, site, tally) for site in sites])
         return tally.page()
 
@@ -185,9 +185,9 @@ class Reading:
 class _Tally:
     """The values of a facet, counted up to the request's `scan_limit` of items."""
 
-    def __init__(self, req: ExploreRequest) -> None:
+    def __init__(self, req: ExploreRequest, *, is_cut: bool) -> None:
         self.req = req
-        self.is_cut = False
+        self.is_cut = is_cut
         self._is_over = False
         self._ids: set[ItemId] = set()
         self._counts: Counter[str] = Counter()

@@ -132,8 +132,8 @@ class Removing:
         wire = self._walk.wire
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
-        paths = await self._walk.paths(req.reach.at, complete=True)
-        sites = {path: self._walk.site(path) for path in paths}
+        named = await self._walk.named(req.reach.at, complete=True)
+        sites = {path: self._walk.site(path) for path in named.paths}
         meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
         held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
         self._refuse_hiding(meant, [path for path in held if path not in meant])

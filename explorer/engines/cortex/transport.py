@@ -11,20 +11,18 @@ import asyncio
 import contextlib
 import json
 import math
-import random
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from explorer.contract import ConfigError, EngineFailure, Refusal, TinyMemoryError, Unauthorized, Unavailable, wire
-from explorer.contract.errors import Fault
+from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable, wire
 from explorer.engines.config import EngineCredential
-from explorer.engines.cortex.failures import STATE_CHANGED, alien, error_code, fault_class, is_untrusted, refusal
+from explorer.engines.cortex.failures import alien, broken, refusal
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.json_endpoint import KEY
 from explorer.engines.registry import is_private
 
@@ -38,55 +36,8 @@ _LONG_BYTES = 2**20  # an answer that takes long enough to read as JSON that the
 _MIN_SECRET = 8  # characters; a shorter header value is no secret, and is a part of ordinary words
 _CLOSING_S = 2.0  # for requests that are told to end
 
-_FAULTS: Mapping[str, Fault] = {"timeout": "timeout", "DNS": "dns", "TLS": "tls", "connect": "connect", "other": "cut"}
 _WHOAMI = "v1/auth/whoami"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How long things are waited for, in seconds."""
-
-    connect_s: float = 10.0
-    request_s: float = 60.0
-    """For one attempt, from connecting to the last byte of the answer."""
-    retry_s: float = 0.25
-    """Before the second attempt; twice as long before each one after it."""
-    pause_s: float = 10.0
-    """At most, where the server asks to wait."""
-    poll_s: float = 0.25
-    most_poll_s: float = 2.0
-    """Up to which the gaps between polls double, where they do."""
-    listed_s: float = 30.0
-    """Until what was written must be listed."""
-    ranked_s: float = 10.0
-    """Until what was written should be found."""
-    erasure_s: float = 300.0
-    """Until an erasure must be done."""
-
-    def gap(self, attempt: int) -> float:
-        """The wait after that attempt, from 1; a little longer at random, so that many do not come at once."""
-        return self.retry_s * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.2)
-
-    def polls(self, *, doubling: bool) -> Iterator[float]:
-        """The gaps between polls, without end."""
-        gap = self.poll_s
-        while True:
-            yield gap
-            gap = min(gap * 2, self.most_poll_s) if doubling else gap
-
-
-class Tries(Enum):
-    """How often a request may be sent while it is answered with Unavailable."""
-
-    ONCE = 1
-    READ = 3
-    """Repeating it changes nothing."""
-
-    def most(self, error: Unavailable) -> int:
-        if self is Tries.READ and error_code(error) == STATE_CHANGED:
-            return 6
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +231,12 @@ class Transport:
         async with self._actor_lock:
             if self._knows_actor or self._times_asked_actor != before:  # another request asked meanwhile
                 return
-            try:
+            reply: _Reply | None = None
+            with contextlib.suppress(TinyMemoryError):
                 reply = await self._exchange("GET", _WHOAMI, self._base + _WHOAMI, None, key, {})
-            except TinyMemoryError:
+            self._times_asked_actor += 1  # but not where it was cancelled: then whoever waits asks itself
+            if reply is None:
                 return
-            finally:
-                self._times_asked_actor += 1
             if reply.status in (404, 405):
                 self._knows_actor = True
             elif reply.status == 200 and (caller := _caller(reply.body)):
@@ -322,7 +273,7 @@ class Transport:
         except httpx.DecodingError:
             fault = EngineFailure(f"{self.head(method, route)} gave an answer that cannot be unpacked")
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            fault = self._fault(method, route, fault_class(error), is_untrusted=is_untrusted(error))
+            fault = broken(self.head(method, route), error)
         finally:
             await self._give_back(pool, is_whole=is_whole)
         # Outside the handler: the library's error holds the request and with it the key.
@@ -417,18 +368,6 @@ class Transport:
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
         return f"{self._label}: {method} {route} at {self._host}"
-
-    def _fault(self, method: str, route: str, name: str, *, is_untrusted: bool) -> Unavailable:
-        said = {
-            "timeout": "was not answered in time (timeout); try again",
-            "DNS": "was not sent: the name of the server was not found (DNS); check the endpoint and the network",
-            "TLS": "was not sent: no secure connection was agreed on (TLS); check the server's certificate",
-            "connect": "was not sent: the server cannot be reached (connect); check that it runs, and the endpoint",
-            "other": "was not answered: the connection broke (other); try again",
-        }
-        error = Unavailable(f"{self.head(method, route)} {said[name]}")
-        error.refusal = Refusal(fault="certificate" if is_untrusted and name == "TLS" else _FAULTS[name])
-        return error
 
     def _refusal(self, method: str, route: str, reply: _Reply, key: str) -> TinyMemoryError:
         hidden = [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]

@@ -99,6 +99,13 @@ class Walk:
 
         Raises EngineFailure where the listing must be `complete` and the server cut it.
         """
+        sites, _ = await self.reached(reach, kinds, complete=complete)
+        return sites
+
+    async def reached(
+        self, reach: Reach | None, kinds: Sequence[ItemKind] = (), *, complete: bool = False
+    ) -> tuple[list[Site], bool]:
+        """As `sites`, and whether there may be more that the server did not name."""
         wanted = reach or EVERYTHING
         sites = {
             Site(Scope(layout.path(node, kind), node, kind), is_retired)
@@ -106,49 +113,46 @@ class Walk:
             for node in wanted.nodes()
             for kind in kinds or _KINDS
         }
-        if wanted.descendants:
-            sites.update(await self.registered(reach, kinds, complete=complete))
-        return _ordered(sites)
+        if not wanted.descendants:
+            return _ordered(sites), False
+        named = await self.named(wanted.at, complete=complete)
+        return _ordered({*sites, *self._touched(named, wanted, kinds)}), named.is_cut
 
-    async def registered(
-        self, reach: Reach | None, kinds: Sequence[ItemKind] = (), *, complete: bool = False
-    ) -> list[Site]:
+    async def registered(self, reach: Reach | None, kinds: Sequence[ItemKind] = ()) -> list[Site]:
         """The scopes that the server names at or below the node of `reach` and that a read of it touches."""
         wanted = reach or EVERYTHING
-        sites = await self._listed(wanted.at, complete=complete)
-        return [site for site in sites if wanted.admits(site.scope.namespace) and site.scope.kind in (kinds or _KINDS)]
+        return _ordered(self._touched(await self.named(wanted.at), wanted, kinds))
 
     async def everywhere(self) -> list[Site]:
         """Every scope that the server names, sandboxes included; raises EngineFailure where it cut the listing."""
-        return await self._listed(Namespace.ROOT, complete=True)
+        return _ordered(self._parsed(await self.named(Namespace.ROOT, complete=True)))
 
-    async def _listed(self, at: Namespace, *, complete: bool) -> list[Site]:
-        paths = await self.paths(at, complete=complete)
-        return _ordered({site for path in paths if (site := self.site(path)) is not None})
+    def _parsed(self, named: Scopes) -> set[Site]:
+        return {site for path in named.paths if (site := self.site(path)) is not None}
 
-    async def named(self, at: Namespace) -> Scopes:
-        """What the server names at or below a node, those included that are of no layout."""
-        listings = await self._named(at)
-        paths = dict.fromkeys(path for listing in listings.values() for path in listing.paths)
-        return Scopes(list(paths), any(listing.is_cut for listing in listings.values()))
+    def _touched(self, named: Scopes, reach: Reach, kinds: Sequence[ItemKind]) -> set[Site]:
+        return {
+            site
+            for site in self._parsed(named)
+            if reach.admits(site.scope.namespace) and site.scope.kind in (kinds or _KINDS)
+        }
 
-    async def paths(self, at: Namespace, *, complete: bool) -> list[str]:
-        """As `named`; what is cut is logged, and raises EngineFailure where the list must be `complete`."""
-        listings = await self._named(at)
-        for prefix, listing in listings.items():
+    async def named(self, at: Namespace, *, complete: bool = False) -> Scopes:
+        """What the server names at or below a node, paths of no layout included.
+
+        That it was cut is logged, and raises EngineFailure where it must be `complete`.
+        """
+        prefixes = list(dict.fromkeys(prefix for layout, _ in self._layouts for prefix in layout.prefixes(at)))
+        listings = await in_order([partial(self.wire.scopes, prefix) for prefix in prefixes])
+        for prefix, listing in zip(prefixes, listings, strict=True):
             if listing.is_cut:
                 count = len(listing.paths)
                 what = f"{self.wire.label}: the server cut its list of the scopes below `{prefix}` at {count}"
                 if complete:
                     raise EngineFailure(f"{what}, and this needs all of them; nothing was changed")
                 log.warning("%s; what is in the others is not read", what)
-        return list(dict.fromkeys(path for listing in listings.values() for path in listing.paths))
-
-    async def _named(self, at: Namespace) -> dict[str, Scopes]:
-        prefixes = list(dict.fromkeys(prefix for layout, _ in self._layouts for prefix in layout.prefixes(at)))
-        return dict(
-            zip(prefixes, await in_order([partial(self.wire.scopes, prefix) for prefix in prefixes]), strict=True)
-        )
+        paths = dict.fromkeys(path for listing in listings for path in listing.paths)
+        return Scopes(list(paths), any(listing.is_cut for listing in listings))
 
     def site(self, path: str) -> Site | None:
         """The scope that a path names in either layout; None for a path of neither."""

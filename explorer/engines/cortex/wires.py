@@ -16,8 +16,9 @@ from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, N
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.envelope import Event
 from explorer.engines.cortex.failures import alien
+from explorer.engines.cortex.pacing import Timing, Tries
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing, Transport, Tries
+from explorer.engines.cortex.transport import Transport
 
 T = TypeVar("T")
 

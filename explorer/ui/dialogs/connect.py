@@ -39,7 +39,6 @@ from explorer.engines import (
     KeyStore,
     SavedConnection,
     StaticCredential,
-    build_engine,
     find_credential,
 )
 from explorer.engines.registry import check_url, is_private
@@ -50,7 +49,7 @@ from explorer.ui.clock import local_zone
 from explorer.ui.dialogs.connect_parts.cards import EngineCard, EngineCards, engine_icon
 from explorer.ui.dialogs.connect_parts.more_settings import FaultRow, MoreSettings
 from explorer.ui.dialogs.connect_parts.refused import Server
-from explorer.ui.dialogs.connect_parts.trial import Found, size_of, try_connection
+from explorer.ui.dialogs.connect_parts.trial import Found, check_settings, size_of, try_connection
 from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, row_of, rows_of
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.sizes import resize_to_design
@@ -376,7 +375,7 @@ class ConnectDialog(QDialog):
         engine = self._engine()
         place = self.place_box.place
         shows_path = engine is not None and engine.needs_path
-        shows_endpoint = engine is not None and (engine.needs_endpoint or engine.default_endpoint is not None)
+        shows_endpoint = engine is not None and _takes_endpoint(engine)
         shows_key = engine is not None and engine.needs_key
         self._fields.setRowVisible(self._path_row, shows_path)
         self._fields.setRowVisible(self._endpoint_row, shows_endpoint)
@@ -458,11 +457,13 @@ class ConnectDialog(QDialog):
             update={
                 "path": str(Path(path).expanduser().absolute()) if engine.needs_path else None,
                 "read_only": self.read_only_check.isChecked() or None,
-                "endpoint": self.endpoint_edit.text().strip() or None,
+                "endpoint": (self.endpoint_edit.text().strip() or None) if _takes_endpoint(engine) else None,
                 **more,
             }
         )
         variable = self.variable_edit.text().strip() or None
+        if place is KeyPlace.ENVIRONMENT and variable is None:
+            raise ConfigError(tr("name the environment variable that holds the key"))
         try:
             return SavedConnection(
                 name=name,
@@ -482,8 +483,8 @@ class ConnectDialog(QDialog):
         return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
 
     async def _credential_to_test(self, saved: SavedConnection) -> EngineCredential:
-        """The key to test with, for which a person is asked where it is kept nowhere."""
-        if (credential := await self._credential(saved)) is not None or saved.key_from is KeyPlace.NONE:
+        """The key to test with, for which a person is asked where it is kept nowhere; None where they give none."""
+        if (credential := await self._credential(saved)) is not None:
             return credential
         if saved.key_from is KeyPlace.KEYRING:
             raise _NoKey(tr("enter the key: none is kept for this connection yet"))
@@ -497,11 +498,12 @@ class ConnectDialog(QDialog):
         if path is not None and await asyncio.to_thread(size_of, path) is None:
             await asyncio.to_thread(_check_folder, path)
             return Found(tr("The file is not there yet: opening makes a new, empty memory."), None)
-        build = build_engine(saved.engine, saved.settings, _placeholder(saved))  # refused before a key is looked for
-        await build.aclose()
-        credential = await self._credential_to_test(saved)
-        if credential is None and saved.key_from is not KeyPlace.NONE:
-            return None
+        credential: EngineCredential = None
+        if saved.key_from is not KeyPlace.NONE:
+            await check_settings(saved, _placeholder(saved))  # refused before a key is looked for
+            credential = await self._credential_to_test(saved)
+            if credential is None:
+                return None
         engine = self._engine()
         endpoint = saved.settings.endpoint_or(engine.default_endpoint) if engine is not None else None
         server = Server(engine, endpoint, self._zone) if engine is not None and endpoint is not None else None
@@ -510,8 +512,7 @@ class ConnectDialog(QDialog):
     async def _check(self) -> None:
         """Have the engine look at what is set, and reach nothing."""
         saved = self.connection()
-        build = build_engine(saved.engine, saved.settings, _placeholder(saved))
-        await build.aclose()
+        await check_settings(saved, _placeholder(saved))
 
     async def _save(self) -> str:
         saved = self.connection()
@@ -519,8 +520,7 @@ class ConnectDialog(QDialog):
         before = self._edited.settings.path if self._edited is not None and self._edited.last_opened else None
         self.chosen_is_new = saved.settings.path != before
         # Refusals come before anything is written.
-        build = build_engine(saved.engine, saved.settings, await self._credential(saved) or _placeholder(saved))
-        await build.aclose()
+        await check_settings(saved, await self._credential(saved) or _placeholder(saved))
         path = saved.settings.path
         if path is not None and await asyncio.to_thread(size_of, path) is None:
             await asyncio.to_thread(_check_folder, path)
@@ -638,6 +638,10 @@ class ConnectDialog(QDialog):
             self._show_fault(lane, error)
         elif lane != "check":  # what is said of a field is said while it is filled in, the rest when it is tried
             self._result.show_failure(error)
+
+
+def _takes_endpoint(engine: EngineDescriptor) -> bool:
+    return engine.needs_endpoint or engine.default_endpoint is not None
 
 
 def _check_folder(path: str) -> None:

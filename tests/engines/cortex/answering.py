@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from explorer.engines.config import DynamicCredential, EngineCredential, StaticCredential
-from explorer.engines.cortex.transport import Timing, Transport
+from explorer.engines.cortex.pacing import Timing
+from explorer.engines.cortex.transport import Transport
 from tests.doubles.serving import HttpServer, Reply, Request
 
 KEY = "sk-live-0123456789"

@@ -32,8 +32,8 @@ from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing
 from tests.doubles.cortexdb import CortexDouble
 
 LAYOUTS: dict[str, tuple[bool, dict[str, Any]]] = {
@@ -53,12 +53,13 @@ def opened(
     *,
     hosted: bool = False,
     token: str | None = None,
+    timing: Timing = QUICK,
     cache: ListingCache | None = None,
     **settings: Any,
 ) -> CortexEngine:
     checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
     kind = HostedWire if hosted else DirectWire
-    wire = kind(checked, StaticCredential(token or double.token), QUICK)
+    wire = kind(checked, StaticCredential(token or double.token), timing)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
     return CortexEngine(wire, checked, descriptor, cache)
 

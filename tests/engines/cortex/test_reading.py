@@ -434,6 +434,8 @@ async def test_an_export_needs_every_scope_named_a_listing_does_not(caplog: pyte
         page = await engine.list(ListRequest(filter=MetaFilter(kinds=[ItemKind.DOCUMENT]), limit=9))
         assert page.items == []
         assert "cut its list" in caplog.text
+        documents = MetaFilter(kinds=[ItemKind.DOCUMENT])
+        assert (await engine.explore(ExploreRequest(facet=Facet.KIND, filter=documents, limit=9))).truncated
         exact = MetaFilter(reach=Reach.exact(at("")))
         assert [each.item for each in (await engine.export(ListRequest(filter=exact, limit=9))).items] == [item]
 

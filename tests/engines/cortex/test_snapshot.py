@@ -141,7 +141,7 @@ async def test_a_long_scope_is_walked_page_by_page() -> None:
 
 
 async def test_at_most_four_scopes_are_walked_at_a_time() -> None:
-    async with CortexDouble(latency_ms=5) as double, opened(double) as engine:
+    async with CortexDouble(latency_ms=20) as double, opened(double) as engine:
         put(double, "direct", [learning("note", f"agent:a{number}") for number in range(30)])
         await open_window(engine)
         assert 1 < double.listings_peak <= 4

@@ -27,7 +27,8 @@ from explorer.contract import (
 from explorer.engines import StaticCredential
 from explorer.engines.cortex import transport as module
 from explorer.engines.cortex.failures import error_code, fault_class, is_insufficient_credits, without_words
-from explorer.engines.cortex.transport import Timing, Transport, Tries
+from explorer.engines.cortex.pacing import Timing, Tries
+from explorer.engines.cortex.transport import Transport
 from tests.conftest import Until
 from tests.doubles.serving import Reply
 from tests.engines.cortex.answering import KEY, QUICK, Gate, answering, asking, keys, reply, wrapped
@@ -228,6 +229,21 @@ async def test_an_unknown_actor_is_asked_for_once_by_requests_of_one_moment(unti
     assert len(server.requests) == 5
 
 
+async def test_who_waits_for_an_actor_that_nobody_asks_for_any_more_asks_itself(until: Until) -> None:
+    async with answering() as server, asking(server) as wire:
+        gate = Gate(reply({"caller": "user:local"}))
+        server.whoami = gate
+        first, second = (asyncio.create_task(wire.ask("GET", "v1/events")) for _ in range(2))
+        await until(lambda: gate.waiting)
+        first.cancel()
+        gate.open()
+        await second
+        with pytest.raises(asyncio.CancelledError):
+            await first
+    assert server.sent("x-cortex-actor") == ["user:local"]
+    assert len(server.whoami_requests) == 2
+
+
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_request_makes_the_next_one_ask_who_it_is(status: int) -> None:
     async with answering() as server, asking(server, credential=keys("old", "new")) as wire:
@@ -284,6 +300,15 @@ async def test_a_read_that_is_answered_at_the_third_attempt_is_answered() -> Non
         server.script = [None, Reply(status=502)]
         assert await wire.ask("GET", "v1/events", tries=Tries.READ) == {}
     assert len(server.requests) == 3
+
+
+async def test_attempts_are_further_and_further_apart() -> None:
+    async with answering() as server, asking(server, timing=Timing(retry_s=0.02)) as wire:
+        server.script = [Reply(status=503)] * 2
+        await wire.ask("GET", "v1/events", tries=Tries.READ)
+    first, second, third = server.arrivals
+    assert second - first >= 0.02
+    assert third - second >= 0.04
 
 
 @EACH_WIRE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import re
@@ -28,8 +29,8 @@ from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.envelope import Event, lay_out
 from explorer.engines.cortex.failures import error_code
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing
 from explorer.engines.cortex.wires import (
     MAX_FORGOTTEN,
     MAX_LABELS,
@@ -888,6 +889,37 @@ async def test_hosted_erasures_on_the_double(knobs: dict[str, Any]) -> None:
         assert double.held(double.rooted(SCOPE)) == []
         assert await wire.erase_everything() >= 1
         assert double.held(double.rooted("app:tinymemory/app:documents")) == []
+
+
+INCOMPLETE = reply({"erased": False, "error_code": "ERASURE_INCOMPLETE"}, 502)
+
+
+@pytest.mark.parametrize(
+    ("call", "failed"),
+    [
+        (lambda wire: wire.append(SCOPE, [event()], waits=True), Reply(status=503)),
+        (lambda wire: wire.forget(SCOPE, ["evt_1"]), Reply(status=503)),
+        (lambda wire: wire.erase(SCOPE), INCOMPLETE),
+    ],
+    ids=["append", "forget", "erase"],
+)
+async def test_what_hosted_sends_again_comes_later_and_later(call: Callable[[Wire], Any], failed: Reply) -> None:
+    async with scripted(hosted=True, timing=Timing(retry_s=0.02)) as it:
+        it.always(failed)
+        with pytest.raises(Unavailable):
+            await call(it.wire)
+        first, second, third = it.server.arrivals
+    assert second - first >= 0.02
+    assert third - second >= 0.04
+
+
+async def test_an_erasure_is_polled_less_and_less_often() -> None:
+    async with scripted(hosted=False, timing=Timing(poll_s=0.01, most_poll_s=0.02, erasure_s=5)) as it:
+        it.answers({"erasure_id": "erasure_1", "status": "running"}, *[{"status": "running"}] * 2)
+        it.always({"status": "completed"})
+        await it.wire.erase(SCOPE)
+        gaps = [later - earlier for earlier, later in itertools.pairwise(it.server.arrivals)]
+    assert all(gap >= wanted for gap, wanted in zip(gaps, (0.01, 0.02, 0.02), strict=True))
 
 
 # Registering the root.

@@ -29,9 +29,9 @@ from explorer.engines.config import EngineSettings, StaticCredential
 from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.envelope import decode, lay_out, newer_id, rebuild
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.scopes import Scope
 from explorer.engines.cortex.settings import CortexSettings
-from explorer.engines.cortex.transport import Timing
 from explorer.engines.cortex.wires import Wire
 from explorer.engines.cortex.writing import Writing
 from tests.conftest import Until

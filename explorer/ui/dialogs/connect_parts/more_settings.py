@@ -20,7 +20,7 @@ from explorer.ui.labels import paragraph
 
 
 class FaultRow(QWidget):
-    """A field, what it is for below it, and why what is in it cannot be used."""
+    """A field, and below it why what is in it cannot be used, and what it is for."""
 
     def __init__(self, field: QWidget, about: str = "") -> None:
         super().__init__()
@@ -32,9 +32,9 @@ class FaultRow(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(field)
+        column.addWidget(self._fault)
         if about:
             column.addWidget(paragraph("small", "text3", f"{field.objectName()}About", about))
-        column.addWidget(self._fault)
         field.setAccessibleDescription(about)
 
     @property
@@ -103,6 +103,9 @@ class MoreSettings(QObject):
     def show_engine(self, engine: EngineDescriptor | None) -> None:
         """Offer what this engine takes."""
         self._engine = engine
+        if engine is not None:
+            for field in self._fields.values():
+                field.show_engine(engine)
         self._show()
 
     def show_values(self, settings: EngineSettings) -> None:

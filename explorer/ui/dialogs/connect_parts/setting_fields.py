@@ -5,7 +5,7 @@ By the name that a setting has in `EngineSettings`; which of them an engine take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
-from explorer.contract import ConfigError, Consolidation
+from explorer.contract import ConfigError, Consolidation, EngineDescriptor
 from explorer.engines import EngineSettings
 from explorer.i18n import mark, tr
 from explorer.text import inline
@@ -39,6 +39,9 @@ class Field(Protocol):
     def show_value(self, value: Any) -> None:
         """Show what is saved."""
 
+    def show_engine(self, engine: EngineDescriptor) -> None:
+        """Offer what this engine can do with it."""
+
 
 class News(QObject):
     """What a person does to a field."""
@@ -47,7 +50,14 @@ class News(QObject):
     left = Signal()  # edited, and done with for now
 
 
-class _Line:
+class _Same:
+    """A field that is the same for every engine."""
+
+    def show_engine(self, engine: EngineDescriptor) -> None:
+        pass
+
+
+class _Line(_Same):
     def __init__(self, setting: Setting) -> None:
         self.news = News()
         self.widget = QLineEdit()
@@ -63,13 +73,14 @@ class _Line:
         self.widget.setText(value or "")
 
 
-class _Tick:
+class _Tick(_Same):
     """A box to tick; unset is `is_on`, and only the other is written down."""
 
     def __init__(self, setting: Setting) -> None:
         self.news = News()
         self._is_on = setting.is_on
         self.widget = QCheckBox(tr(setting.tick))
+        self.widget.setMinimumHeight(theme().row_height("field"))  # level with the words in front of it
         self.widget.clicked.connect(lambda: self.news.edited.emit())
         self.widget.clicked.connect(lambda: self.news.left.emit())
 
@@ -84,15 +95,29 @@ class _Tick:
 class _Choice:
     def __init__(self, setting: Setting) -> None:
         self.news = News()
+        self._setting = setting
         self.widget = QComboBox()
-        for value, words in setting.choices:
-            self.widget.addItem(tr(words), value)
+        self._offer([value for value, _ in setting.choices])
         self.widget.activated.connect(lambda: self.news.edited.emit())
         self.widget.activated.connect(lambda: self.news.left.emit())
 
     def value(self) -> str | None:
         value: str | None = self.widget.currentData()
         return value
+
+    def show_engine(self, engine: EngineDescriptor) -> None:
+        chosen = self.value()
+        self._offer(self._setting.offered(engine))
+        if chosen in dict(self._setting.choices):
+            self.widget.setCurrentIndex(max(0, self.widget.findData(chosen)))
+        else:
+            self.show_value(chosen)
+
+    def _offer(self, values: Sequence[str | None]) -> None:
+        self.widget.clear()
+        for value, words in self._setting.choices:
+            if value in values:
+                self.widget.addItem(tr(words), value)
 
     def show_value(self, value: Any) -> None:
         if self.widget.findData(value) < 0:  # written by hand: shown as it is, and what is wrong with it is said
@@ -108,7 +133,7 @@ class _Lines(QPlainTextEdit):
         self.left.emit()
 
 
-class _Headers:
+class _Headers(_Same):
     """`Name: value`, one on a line."""
 
     def __init__(self, setting: Setting) -> None:
@@ -163,6 +188,20 @@ class Setting:
     """Whether a box is ticked where nothing is set."""
     choices: tuple[tuple[str | None, str], ...] = ()
     """Values and their words; None is unset."""
+    of_engine: Callable[[EngineDescriptor], Sequence[str]] | None = None
+    """Which of these values an engine takes; None: all of them."""
+
+    def offered(self, engine: EngineDescriptor) -> list[str | None]:
+        """The values to choose from."""
+        taken = self.of_engine(engine) if self.of_engine is not None else [value for value, _ in self.choices]
+        return [None, *taken]
+
+
+def _consolidations(engine: EngineDescriptor) -> list[str]:
+    """A host that draws conclusions at times of its own does it at no other."""
+    if engine.consolidation is Consolidation.SCHEDULED:
+        return [Consolidation.SCHEDULED.value]
+    return [Consolidation.AUTOMATIC.value, Consolidation.ON_DEMAND.value]
 
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
@@ -199,6 +238,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
                 (Consolidation.ON_DEMAND.value, mark("Only when asked to")),
                 (Consolidation.SCHEDULED.value, mark("At set times")),
             ),
+            of_engine=_consolidations,
         ),
         "observed_actor": Setting(
             mark("Observer"),

@@ -50,6 +50,12 @@ class _Counted:
     is_least: bool = True
 
 
+async def check_settings(saved: SavedConnection, credential: EngineCredential) -> None:
+    """Have the engine look at its settings, and reach nothing. Raises ConfigError for those that cannot be used."""
+    engine = build_engine(saved.engine, saved.settings, credential)
+    await engine.aclose()
+
+
 async def try_connection(saved: SavedConnection, credential: EngineCredential, server: Server | None) -> Found:
     """Ask the engine whether it serves, and how much it holds. `server`: where the engine is elsewhere.
 
