@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
-from PySide6.QtCore import QMargins, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QMargins, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QCheckBox,
     QDialog,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -46,90 +42,28 @@ from explorer.i18n import tr
 from explorer.ui import icons
 from explorer.ui.ask import ask
 from explorer.ui.clock import local_zone
-from explorer.ui.dialogs.connect_parts.cards import EngineCard, EngineCards, engine_icon
+from explorer.ui.dialogs.connect_parts.cards import EngineCard, EngineCards
+from explorer.ui.dialogs.connect_parts.details import DetailsBox
 from explorer.ui.dialogs.connect_parts.more_settings import FaultRow, MoreSettings
 from explorer.ui.dialogs.connect_parts.refused import Server
+from explorer.ui.dialogs.connect_parts.side import ConnectionRow
 from explorer.ui.dialogs.connect_parts.trial import Found, check_settings, size_of, try_connection
 from explorer.ui.dialogs.fields import KeyPlaceBox, ResultLine, field, row_of, rows_of
 from explorer.ui.dialogs.key import KeyDialog
 from explorer.ui.dialogs.sizes import resize_to_design
-from explorer.ui.engine_words import detail_name, engine_label
+from explorer.ui.engine_words import engine_label
 from explorer.ui.files import choose_memory
 from explorer.ui.jobs import Jobs
-from explorer.ui.labels import paragraph, plain_label
+from explorer.ui.labels import plain_label
 from explorer.ui.margins import margins
-from explorer.ui.rows import draw_focus_ring, draw_icon, draw_text
 from explorer.ui.theme import theme
 
 _PAUSE_MS = 600
-_DETAIL_CHARS = 300
 _PLACES = (KeyPlace.KEYRING, KeyPlace.ENVIRONMENT, KeyPlace.ASK)
-
-
-class _ConnectionRow(QAbstractButton):
-    """A saved connection at the left."""
-
-    def __init__(self, saved: SavedConnection, engine: EngineDescriptor | None) -> None:
-        super().__init__()
-        self.saved = saved
-        self._icon = engine_icon(engine)
-        self._aside = engine_label(engine) if engine is not None else tr("{engine}, not installed", engine=saved.engine)
-        self.setCheckable(True)
-        self.setAccessibleName(text.listed((text.shown(saved.name), self._aside)))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def sizeHint(self) -> QSize:
-        lines = theme().metrics("strong").height() + theme().metrics("small").height()
-        return QSize(200, max(44, math.ceil(lines) + 12))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if self.isChecked() or self.underMouse():
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme().color("soft" if self.isChecked() else "hover"))
-            painter.drawRoundedRect(self.rect(), 6, 6)
-        half = self.height() // 2
-        draw_icon(painter, QRect(12, 0, 16, self.height()), self._icon, "text2")
-        name_token = "softText" if self.isChecked() else "text"
-        draw_text(painter, QRect(38, 3, self.width() - 46, half), text.shown(self.saved.name), "strong", name_token)
-        draw_text(painter, QRect(38, half - 2, self.width() - 46, half), text.shown(self._aside), "small", "text2")
-        if self.hasFocus():
-            draw_focus_ring(painter, self.rect(), 6)
-        painter.end()
 
 
 class _NoKey(ConfigError):
     """There is no key to test with."""
-
-
-class _DetailsBox(QFrame):
-    """What the engine of the open connection tells of it, a row each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("connectionDetails")
-        self._rows = QFormLayout()
-        self._rows.setHorizontalSpacing(16)
-        self._rows.setVerticalSpacing(4)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 8, 0, 4)
-        column.setSpacing(4)
-        column.addWidget(plain_label("smallStrong", "text2", tr("This connection")))
-        column.addLayout(self._rows)
-
-    @property
-    def has_any(self) -> bool:
-        return self._rows.rowCount() > 0
-
-    def show_details(self, details: Sequence[Detail]) -> None:
-        while self._rows.rowCount():
-            self._rows.removeRow(0)
-        for detail in details:
-            value = paragraph("small", "", "detailLabel", text.shown(detail.value, _DETAIL_CHARS))
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            self._rows.addRow(plain_label("small", "text2", text.shown(detail_name(detail), 120)), value)
 
 
 class ConnectDialog(QDialog):
@@ -255,7 +189,7 @@ class ConnectDialog(QDialog):
                 (tr("Search"), row_of(self._modes, _tone(tr("as this engine declares")))),
             ]
         )
-        self._details_box = _DetailsBox()
+        self._details_box = DetailsBox()
         self._fields.addRow(self._details_box)
         self.more = MoreSettings(self._engines, self._fields, self)
         self._column = column = QVBoxLayout(self._form)
@@ -329,7 +263,7 @@ class ConnectDialog(QDialog):
             button.deleteLater()
         self._none_label.setVisible(not saved)
         for one in saved:
-            row = _ConnectionRow(one, self._descriptor(one.engine))
+            row = ConnectionRow(one, self._descriptor(one.engine))
             self._row_group.addButton(row)
             self._rows.addWidget(row)
 
@@ -339,7 +273,7 @@ class ConnectDialog(QDialog):
         self._edited = saved
         self._row_group.setExclusive(False)
         for button in self._row_group.buttons():
-            assert isinstance(button, _ConnectionRow)
+            assert isinstance(button, ConnectionRow)
             button.setChecked(saved is not None and button.saved.name == saved.name)
         self._row_group.setExclusive(True)
         settings = saved.settings if saved is not None else EngineSettings()
@@ -552,7 +486,7 @@ class ConnectDialog(QDialog):
         self.name_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_row_group_button_clicked(self, button: QAbstractButton) -> None:
-        assert isinstance(button, _ConnectionRow)
+        assert isinstance(button, ConnectionRow)
         self._edit(button.saved)
 
     def _on_cards_button_clicked(self, card: QAbstractButton) -> None:
