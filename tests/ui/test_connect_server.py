@@ -399,6 +399,22 @@ async def test_a_key_that_is_kept_nowhere_is_asked_for(qtbot: QtBot, tmp_path: P
         assert result(dialog) == ""
 
 
+async def test_a_key_that_was_typed_goes_to_no_other_engine(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def build(id: str, settings: EngineSettings, credential: object) -> FakeEngine:
+        given.append(credential)
+        return FakeEngine()
+
+    monkeypatch.setattr(trial, "build_engine", build)
+    async with asking(qtbot, tmp_path, until, "cortexdb", "") as it:
+        choose_engine(qtbot, it.dialog, "reference")
+        assert (await it.test()).startswith("Healthy.")
+    assert given == [None]
+
+
 async def test_a_root_that_the_server_has_no_place_for_is_said_at_its_field(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
@@ -417,6 +433,24 @@ async def test_a_root_that_the_server_has_no_place_for_is_said_at_its_field(
         await it.test()
         assert [one for one, row in more.rows.items() if row.fault] == ["headers"]
         assert double.requests == []
+
+
+async def test_a_fault_goes_when_another_field_mends_it(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with asking(qtbot, tmp_path, until, "cortexdb", "") as it:
+        more, dialog = it.dialog.more, it.dialog
+        dialog.activateWindow()
+        await until(dialog.isActiveWindow)
+        more.open(True)
+        former, root = more.rows["retired_scope_root"], more.rows["scope_root"]
+        former.field.setFocus()
+        qtbot.keyClicks(former.field, "org:7")
+        qtbot.keyClick(former.field, Qt.Key.Key_Tab)
+        await until(lambda: former.fault)
+        root.field.setFocus()
+        qtbot.keyClicks(root.field, "org:42")
+        qtbot.keyClick(root.field, Qt.Key.Key_Tab)
+        await until(lambda: not former.fault)
+        assert [name for name, row in more.rows.items() if row.fault] == []
 
 
 async def test_a_saved_key_is_used_and_not_shown(

@@ -44,6 +44,7 @@ _ERRORS: dict[int, type[TinyMemoryError]] = {
     **dict.fromkeys((408, 429, 500, 502, 503, 504), Unavailable),
 }
 
+_SAID_IN = ("error", "message", "detail")
 _CAPABILITY = ("capability", "required_capability", "missing_capability", "capabilities", "missing_capabilities")
 
 _FAULTS: Mapping[str, tuple[Fault, str]] = {
@@ -95,7 +96,8 @@ def refusal(
     text = f"{f'[{code}] ' * bool(code)}{head}{_hint(status, code, value, secrets)}{f'{_DASH}{said}' * bool(said)}"
     error = Unavailable(text, retry_after_s=retry_after_s) if kind is Unavailable else kind(text)
     capability = _clean(_capability(value), secrets) if status == 403 else ""
-    error.refusal = Refusal(status, said=said if isinstance(value, dict) else "", capability=capability)
+    has_words = isinstance(value, dict) and any(_text(value.get(name)) for name in (*_SAID_IN, "error_code"))
+    error.refusal = Refusal(status, said=said if has_words else "", capability=capability)
     return error
 
 
@@ -158,7 +160,7 @@ def _words(value: Any, body: bytes, *, hosted: bool) -> str:
     """The server's own words, of any form."""
     if not isinstance(value, dict):
         return body.decode("utf-8", "replace")
-    said = next(filter(None, (_text(value.get(name)) for name in ("error", "message", "detail"))), "")
+    said = next(filter(None, (_text(value.get(name)) for name in _SAID_IN)), "")
     code = value.get("error_code")
     if not hosted and isinstance(code, str) and code:
         return f"{code}: {said}" if said else code

@@ -85,7 +85,7 @@ class ConnectDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("connectDialog")
         self.setWindowTitle(tr("Connections"))
-        resize_to_design(self, 840, 620)
+        resize_to_design(self, 840, 656)
         self.chosen_name = ""
         self.chosen_is_new = False
         """Whether it names a file that was not open before, and may have to be made."""
@@ -412,7 +412,7 @@ class ConnectDialog(QDialog):
 
     async def _credential(self, saved: SavedConnection) -> EngineCredential:
         typed = StaticCredential(self.key_edit.text())
-        if not typed.is_blank:
+        if saved.key_from is KeyPlace.KEYRING and not typed.is_blank:  # else its field is not shown
             return typed
         return (await asyncio.to_thread(find_credential, saved, self._keys)).credential
 
@@ -503,7 +503,7 @@ class ConnectDialog(QDialog):
     def _on_more_left(self) -> None:
         engine = self._engine()
         if engine is not None and not engine.needs_path:  # which would be made
-            self.jobs.start("check", self._check(), lambda _: None)
+            self.jobs.start("check", self._check(), lambda _: self.more.clear_faults())
 
     def _on_choose_button_clicked(self) -> None:
         self.jobs.start("choose", self._choose(), lambda _: None)
@@ -519,6 +519,7 @@ class ConnectDialog(QDialog):
         if self.jobs.is_running("test"):
             self.stop_test()
             return
+        self.more.clear_faults()
         self._result.show_words(tr("Testing the connection"), None)
         self.test_button.setText(tr("Stop testing"))
         self.jobs.start("test", self._test(), self._on_tested)

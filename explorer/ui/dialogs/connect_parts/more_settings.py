@@ -142,7 +142,8 @@ class MoreSettings(QObject):
         return None
 
     def show_fault(self, name: str, error: TinyMemoryError) -> FaultRow:
-        """Say at its field, which is opened, why it cannot be used."""
+        """Say at its field, which is opened, why it cannot be used; what was said at others may hold no longer."""
+        self.clear_faults()
         self.open(True)
         words = self.rows[name].field.accessibleName()
         self.rows[name].show_fault(sentence(error.text.replace(f"`{name}`", name).replace(name, words)))
