@@ -512,7 +512,7 @@ class FacetPanel(QWidget):
         # What was counted to its end under this filter is no less true than the start of a new count.
         awaited = {facet for facet in awaited if self.model.section(facet).can_grow}
         with keeping_place(self.tree):
-            pages = {facet: page for facet, page in counted.pages.items() if facet in awaited}
+            pages = {facet: page for facet, page in counted.pages.items() if facet in awaited and page.total}
             self.model.show_pages(pages, held=self._held(), is_partial=True)
         self._move_bars()
 

@@ -19,6 +19,7 @@ from explorer.text import full_stop, listed, named, number, shown
 from explorer.transfer import FileError
 
 _MAX_CHARS = 600
+_BRIEF_MOST = 80
 _OF_PERMISSION = ("capabilit", "may not do this", "permission", "forbidden")
 """Parts of the words by which engines tell a key that lacks something from one that is refused."""
 _OPENINGS: dict[type[TinyMemoryError], str] = {
@@ -46,9 +47,10 @@ def sentence(error: BaseException) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """As `sentence`, but of a refused key only that it is: the list says the rest."""
-    if not isinstance(error, Unauthorized):
-        return sentence(error)
+    """As `sentence`, but of a refused key only that it is, where that is long: the list says the rest."""
+    said = sentence(error)
+    if not isinstance(error, Unauthorized) or len(said) <= _BRIEF_MOST:
+        return said
     return full_stop(tr("The key may not do this") if lacks_permission(error) else tr("The key was refused"))
 
 

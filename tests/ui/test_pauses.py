@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import ForgetTarget, Namespace, Timestamp, Waiting
-from explorer.removal.plan import Target
+from explorer.removal.plan import Action, Target
 from explorer.ui import job_list, pauses
 from explorer.ui.dialogs.plan_parts import running
 from explorer.ui.job_list import State
@@ -132,6 +132,25 @@ async def test_a_removal_says_the_pause_where_it_says_how_far_it_is(qtbot: QtBot
         await until(lambda: dialog.running.waiting_label.isHidden())
         gate.open()
         await until(lambda: dialog.outcome is not None)
+
+
+async def test_a_count_that_waits_says_so_in_its_dialog(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.ui.dialogs.plan_parts.dialog._PAUSE_EVERY_MS", 5)
+    engine = Paused()
+    async with opened_to_remove(qtbot, tmp_path, until, engine, [learning("tea", "team:a"), learning("x")]) as it:
+        gate = engine.hold("list_preview")
+        it.window.removal_wanted.emit(Target.at(Namespace.parse("team:a")), Action.FORGET)
+        await until(lambda: gate.waiting == 1)
+        label = it.dialog.pause_label
+        assert label.isHidden()
+        engine.until = NOW + timedelta(seconds=7)
+        await until(lambda: label.isVisible())
+        assert label.text().endswith("in 7\u00a0s")
+        gate.open()
+        await it.counted()
+        await until(lambda: label.isHidden())
 
 
 # Reading anew

@@ -19,6 +19,7 @@ from explorer.ui.models.item_model import Column
 from explorer.ui.trail import View
 from explorer.ui.views import SavedView, SavedViews
 from tests.conftest import Until
+from tests.fakes import FakeEngine, filled
 from tests.ui.test_main_window import ITEMS, opened
 
 NAMES = ["plain", "<b>bold</b> & more", "\u202eright", "名前"]
@@ -227,3 +228,26 @@ async def test_without_settings_they_last_as_long_as_the_window(qtbot: QtBot, tm
         for name in ("a", "b"):
             window.views.save(SavedView(name=name))
         assert named(window) == ["a", "b"]
+
+
+async def test_a_way_to_search_that_the_engine_does_not_offer_is_replaced_and_said(
+    qtbot: QtBot, tmp_path: Path, until: Until, settings: QSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = await filled(ITEMS)
+    assert isinstance(engine, FakeEngine)
+    hybrid = engine.descriptor().model_copy(update={"fetch_modes": [FetchMode.HYBRID]})
+    async with opened(qtbot, tmp_path, until, engine, settings) as window:
+        monkeypatch.setattr(engine, "descriptor", lambda: hybrid)
+        window.show_engine(engine, "there", is_read_only=False, key="saved:there")
+        await until(lambda: window.is_idle)
+        for mode in (FetchMode.KEYWORD, FetchMode.HYBRID):
+            window.views.save(SavedView(name=str(mode), query="refund", mode=mode))
+        window.show_saved(str(FetchMode.KEYWORD))
+        await until(lambda: window.is_idle)
+        assert "does not offer (Keyword)" in window.error_banner.sentence
+        assert window.trail.current.mode is FetchMode.HYBRID
+        assert window.items.aside_label.text() == "found by hybrid"
+        window.error_banner.clear()
+        window.show_saved(str(FetchMode.HYBRID))
+        await until(lambda: window.is_idle)
+        assert window.error_banner.sentence == ""

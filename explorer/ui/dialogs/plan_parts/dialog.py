@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol, TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -55,6 +55,7 @@ from explorer.ui.theme import theme
 
 SIZE = (960, 712)
 SHOWN_EVERY_S = 0.1
+_PAUSE_EVERY_MS = 500
 _SIDE_SHARE = 0.4
 
 
@@ -149,6 +150,12 @@ class PlanDialog(QDialog):
         self.count_button.setProperty("kind", "link")
         self.count_button.setAutoDefault(False)
         self.busy_line = BusyLine()
+        self.pause_label = plain_label("small", "caution")
+        self.pause_label.setObjectName("countPauseLabel")
+        self.pause_label.setContentsMargins(margins(24, 4, 24, 0))
+        self.pause_label.hide()
+        self._pause_tick = QTimer(self)
+        self._pause_tick.setInterval(_PAUSE_EVERY_MS)
         self.numbers = Numbers(memory.zone)
         self.running = RunningPart()
         self.running.pause = self.pause_words
@@ -164,6 +171,7 @@ class PlanDialog(QDialog):
         self._right.setSpacing(0)
         self._right.addLayout(self._counted_row)
         self._right.addWidget(self.busy_line)
+        self._right.addWidget(self.pause_label)
         self._right.addWidget(self.numbers, 1)
         self._body = QHBoxLayout()
         self._body.setSpacing(0)
@@ -209,6 +217,8 @@ class PlanDialog(QDialog):
         self.running.hide_wanted.connect(self.hide)
         self.jobs.failed.connect(self._on_jobs_failed)
         self.jobs.ended.connect(self._on_jobs_ended)
+        self.jobs.busy_changed.connect(self._on_jobs_busy_changed)
+        self._pause_tick.timeout.connect(self._show_pause)
 
     # What it is about
 
@@ -225,6 +235,16 @@ class PlanDialog(QDialog):
     def pause_words(self) -> str:
         """Until when the server asked to wait; "" where it did not."""
         return pause_words(self.engines, self._memory.zone)
+
+    def _on_jobs_busy_changed(self, is_busy: bool) -> None:
+        (self._pause_tick.start if is_busy else self._pause_tick.stop)()
+        self._show_pause()
+
+    def _show_pause(self) -> None:
+        """While it is counted or exported; what runs says it itself."""
+        said = self.pause_words() if self.jobs.is_busy and not self.is_running else ""
+        self.pause_label.setText(said)
+        self.pause_label.setVisible(bool(said))
 
     def stop_running(self) -> None:
         """Begin no further batch; for the list of jobs."""
