@@ -423,7 +423,7 @@ class Snapshot:
                 continue
             found = self._walk.read(site, raw)
             if found is not None and found.starts:
-                starts.append(Start.of(raw, found.envelope))
+                starts.append(Start.of(raw, found.envelope, self._dictionary))
             elif raw.id in self._walk.foreign:
                 foreign.append(raw.id)
         return starts, foreign
