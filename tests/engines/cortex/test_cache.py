@@ -106,6 +106,18 @@ async def test_what_others_stored_meanwhile_is_there(wire: str, folder: Path) ->
             assert double.counts() == {"scopes": 1, "events": 2}
 
 
+async def test_what_was_met_of_other_programs_is_still_known(folder: Path) -> None:
+    async with CortexDouble(max_page=6) as double:
+        put(double, "direct", [learning("note")])
+        double.put("app:tinymemory/app:learnings", "of another program")
+        put(double, "direct", [learning(f"note {number}") for number in range(20)])
+        for _ in range(2):
+            async with opened(double, cache=kept(folder)) as engine:
+                assert await total(engine) == 21
+                (detail,) = [each for each in engine.details() if each.name == "Events of other programs"]
+                assert detail.value == "1"
+
+
 async def test_what_others_removed_meanwhile_is_found_out_by_a_refresh(folder: Path) -> None:
     async with CortexDouble() as double:
         ids = put(double, "direct", [learning(f"note {number}") for number in range(3)])
