@@ -125,9 +125,11 @@ class Values:
         found = self._codes.get(value)
         if found is None:
             with self._lock:
-                found = self._codes.setdefault(value, len(self.known))
-                if found == len(self.known):
+                found = self._codes.get(value)
+                if found is None:
+                    found = len(self.known)
                     self.known.append(value)
+                    self._codes[value] = found  # last: who finds the code finds its value
         return found
 
 
