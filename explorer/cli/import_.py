@@ -40,6 +40,8 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
             opened(args, read_only=False) as memory,
             contextlib.aclosing(import_jsonl(memory.engine, source, strict=args.strict)) as progress,
         ):
+            if not memory.engine.descriptor().keeps_paths:
+                console.note(_PATHS_STAY)
             async for done in progress:
                 for line in done.bad:
                     console.note(f"line {line.number} refused: {line.reason}")
@@ -54,6 +56,12 @@ async def run(args: argparse.Namespace, parser: argparse.ArgumentParser, console
         stop = "Stopped at the first bad line: " if done.is_stopped else ""
         console.out(f"{stop}{_counts(done)}.")
     return 1 if done.refused else 0
+
+
+_PATHS_STAY = (
+    "Folders and absolute workspaces are not stored there: items come back with the file name only, and an export from "
+    "there cannot give the rest back."
+)
 
 
 def _standard_input() -> BinaryIO:

@@ -229,7 +229,7 @@ def memory_of(args: argparse.Namespace, console: Console) -> tuple[str, EngineSe
             raise ConfigError(f"{found.ask_because} in a terminal, or let an environment variable hold it")
         console.note(f"{found.ask_because}.")
         credential = StaticCredential(getpass.getpass("Key: "))
-    return connection.engine, connection.settings, credential
+    return connection.engine, connection.engine_settings, credential
 
 
 def settle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

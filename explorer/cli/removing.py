@@ -109,9 +109,10 @@ async def _run(
     assert preview is not None
     assert confirmation is not None
     remains = await _remains(memory.engine, plan, preview)
-    told["plan"] = _plan_object(plan, preview, confirmation, remains)
+    others = words.others_go(memory.engine.descriptor(), plan)
+    told["plan"] = _plan_object(plan, preview, confirmation, remains, others)
     if not args.json:
-        for line in _plan_lines(plan, preview, remains):
+        for line in _plan_lines(plan, preview, remains, others):
             console.out(visible(line))
     if not args.yes:
         if not args.json:
@@ -241,11 +242,13 @@ def _how_to_run(confirmation: Confirmation, preview: Preview) -> str:
     return f"Nothing was removed. To run it, add: {' '.join(flags)}"
 
 
-def _plan_lines(plan: Plan, preview: Preview, remains: list[str]) -> Iterable[str]:
+def _plan_lines(plan: Plan, preview: Preview, remains: list[str], others: str) -> Iterable[str]:
     yield _plain(words.title(plan))
     stored = f"{preview.stored:,}{'+' if preview.stored_is_least else ''}"
     yield f"  {plural(preview.total, 'item')} of {stored} stored"
     yield f"  goes: {_plain(words.what_goes(plan, preview))}"
+    if others:
+        yield f"  goes: {_plain(others)}"
     if plan.target.filter is not None:
         for field, value in plan.target.filter.model_dump(
             mode="json", exclude_none=True, exclude_defaults=True
@@ -313,7 +316,9 @@ def _answer(check: Check) -> str:
     return f"{check.found:,} found{quoted}"
 
 
-def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation, remains: list[str]) -> dict[str, Any]:
+def _plan_object(
+    plan: Plan, preview: Preview, confirmation: Confirmation, remains: list[str], others: str
+) -> dict[str, Any]:
     return {
         "action": plan.action.value,
         "target": plan.target.model_dump(mode="json"),
@@ -331,6 +336,7 @@ def _plan_object(plan: Plan, preview: Preview, confirmation: Confirmation, remai
         "may_remain": [_plain(said) for said in remains],
         "sandboxes": {str(sandbox.node): sandbox.items for sandbox in plan.sandboxes},
         "takes_sandboxes": plan.takes_sandboxes,
+        "takes_others": bool(others),
         "knows_sandboxes": plan.knows_sandboxes,
         "confirm": confirmation.name,
         "needs_whole_tree": confirmation.whole_tree,

@@ -364,8 +364,13 @@ class EngineDescriptor(Model):
     """Further settings that the engine takes, by their names in `EngineSettings`, in the order to offer them."""
     keeps_paths: Flag = Field(default=True, exclude=True)
     """Whether items come back with their folder and absolute paths; False: these stay on this machine."""
-    can_erase_nodes: Flag = Field(default=True, exclude=True)
-    """Whether `erase` takes a part of the memory; False: only the whole, and a part is forgotten."""
+    erases_others: Flag = Field(default=False, exclude=True)
+    """Whether an erase takes what other programs keep at the same places too."""
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether an answer may be paid for: where an account is needed, a model there may write it."""
+        return self.hosted or self.needs_key
 
 
 class EngineHealth(Model):

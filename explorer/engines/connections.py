@@ -76,6 +76,14 @@ class SavedConnection(Model):
             raise ValueError("key_variable must be the name of an environment variable, like CORTEX_KEY")
         return self
 
+    @property
+    def engine_settings(self) -> EngineSettings:
+        """The settings to open it with: of an endpoint they say whose memory there it is."""
+        settings = self.settings
+        if settings.path is not None or settings.account is not None:
+            return settings
+        return settings.model_copy(update={"account": self.name})
+
 
 class ConnectionStore:
     """The saved connections of this user, in the order they were added.

@@ -19,12 +19,7 @@ def keep_place(engine: MemoryEngine, settings: EngineSettings, default_endpoint:
     if place is not None:
         _places[engine] = os.path.abspath(place) if settings.path else _plain(place)
     if settings.account is not None and not settings.path:
-        keep_account(engine, settings.account)
-
-
-def keep_account(engine: MemoryEngine, name: str) -> None:
-    """Remember the first name of the connection that an engine was opened by, unless that is known."""
-    _accounts.setdefault(engine, name)
+        _accounts[engine] = settings.account
 
 
 def pass_place(engine: MemoryEngine, view: MemoryEngine) -> None:
@@ -44,7 +39,7 @@ def place_of(engine: MemoryEngine) -> str:
 
 
 def account_of(engine: MemoryEngine) -> str:
-    """The first name of the connection that an engine was opened by; "" where it has that name still."""
+    """The name that the connection which an engine was opened by had first; "" where it was opened by none."""
     return _accounts.get(engine, "")
 
 

@@ -154,7 +154,8 @@ async def make_plan(engine: MemoryEngine, target: Target, action: Action) -> Pla
         target.erasing().check()
     if target.filter is None:
         return Plan(target, action, ())
-    engine.refresh()  # there may be others by now than an engine elsewhere has kept
+    if target.filter.reach is None or target.filter.reach.descendants:
+        engine.refresh()  # there may be other nodes by now than an engine elsewhere has kept
     boxes = await sandboxes(engine, target.filter)
     found = tuple(Sandbox(node, items) for node, items in boxes.roots)
     filters = [target.filter]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from explorer.contract import ItemId, ItemKind, Namespace
+from explorer.contract import EngineDescriptor, ItemId, ItemKind, Namespace
 from explorer.i18n import mark, tr, tr_n
 from explorer.removal.outcome import Outcome
 from explorer.removal.plan import Action, Plan, Sandbox
@@ -91,6 +91,15 @@ def sandbox_goes(sandbox: Sandbox, name: str = "") -> str:
     """`name` as of `sandbox_stays`."""
     node = name or str(sandbox.node)
     return tr("The sandbox {node} with {items} goes too.", node=node, items=counted(sandbox.items, "item"))
+
+
+def others_go(engine: EngineDescriptor, plan: Plan) -> str:
+    """That an erase takes what other programs keep as well; "" where it does not."""
+    if plan.action is not Action.ERASE or not engine.erases_others:
+        return ""
+    if plan.target.is_whole_tree and engine.hosted:
+        return tr("All that the service keeps for the account goes, whoever wrote it: other programs' memory as well.")
+    return tr("What other programs keep at the same places goes as well: an erase takes all that is there.")
 
 
 def unlisted_sandboxes(action: str, *, takes_sandboxes: bool) -> str:

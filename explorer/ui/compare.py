@@ -266,8 +266,8 @@ class ComparePanel(QWidget):
         elif self.choice.choice == NODES and self._other is None:
             self._say("tree", tr("Choose another node"), tr("What an agent there is told is compared with this one."))
         elif self.choice.choice == NODES and self._other_gathered is None:
-            if preview.engine is not None and preview.engine.descriptor().hosted:
-                said = tr("Each brief is a question to a hosted engine, which may cost money.")
+            if preview.engine is not None and preview.engine.descriptor().may_cost:
+                said = tr("Each brief is a question to the engine, which may cost money.")
                 self._say("cloud", tr("Not compiled yet"), said, [(tr("Compile"), self._gather_other)])
             else:
                 self._gather_other()

@@ -87,8 +87,8 @@ class _Told(Enum):
 class ContextPanel(QWidget):
     """Asks while it is seen, once the list is read; then it only trims what it was told.
 
-    `header` is its title bar: whoever places the panel places it too. An engine that is hosted is asked only where the
-    person says so: an answer may cost money there.
+    `header` is its title bar: whoever places the panel places it too. An engine whose answers may cost is asked only
+    where the person says so.
     """
 
     item_wanted = Signal(object, object)  # a Hit to be shown, and what was Cited of it or None
@@ -119,7 +119,7 @@ class ContextPanel(QWidget):
         self._chosen: Namespace | None = None  # None: whatever the filter names
         self._spec = ContextSpec()
         self._is_due = False
-        self._is_wanted = False  # by the person, where the engine is hosted
+        self._is_wanted = False  # by the person, where an answer may cost
         self._gathered: Gathered | None = None
         self._gathered_at = Timestamp.now_utc()
         self._gathered_for: Namespace | None = None
@@ -443,19 +443,19 @@ class ContextPanel(QWidget):
             return
         if not self._is_list_read():
             self._asking.start(LOOKS_AGAIN_MS)
-        elif self._is_hosted and not self._is_wanted:
+        elif self._may_cost and not self._is_wanted:
             self._is_due = False
             self._show_state()
             if self.gathered is not None:
                 self._told = _Told.OLD
-                said = tr("The memory may be another by now: a hosted engine is asked only when you say so.")
+                said = tr("The memory may be another by now: this engine is asked only when you say so.")
                 self.banner.show_note(said, tr("Compile again"), self.compile)
         else:
             self._ask()
 
     @property
-    def _is_hosted(self) -> bool:
-        return self._engine is not None and self._engine.descriptor().hosted
+    def _may_cost(self) -> bool:
+        return self._engine is not None and self._engine.descriptor().may_cost
 
     def _ask(self) -> None:
         engine, node = self._engine, self.node
@@ -615,8 +615,8 @@ class ContextPanel(QWidget):
                 self._say("clock", tr("Compiling"), said, [(tr("Cancel"), self.stop)])
         elif self._is_stopped:
             self._say("stop", tr("Compiling was stopped"), "", [(tr("Compile"), self.compile)])
-        elif self._is_hosted:
-            said = tr("Each brief is a question to a hosted engine, which may cost money: it is asked when you say so.")
+        elif self._may_cost:
+            said = tr("Each brief is a question to the engine, which may cost money: it is asked when you say so.")
             self._say("cloud", tr("Not compiled yet"), said, [(tr("Compile"), self.compile)])
         elif self.stack.currentWidget() is not self.empty:
             self.stack.setCurrentWidget(self.blank)

@@ -149,7 +149,7 @@ class Moves(Planned[MoveDialog]):
     async def _built(self, saved: SavedConnection, credential: EngineCredential) -> Opened:
         if saved.last_opened is not None and await asyncio.to_thread(has_no_file, saved.settings):
             raise ConfigError(not_there(saved.settings.path))
-        engine = build_engine(saved.engine, saved.settings, credential)
+        engine = build_engine(saved.engine, saved.engine_settings, credential)
         self._opened.append(engine)
         health = await engine.health()
         if not health.is_serving:

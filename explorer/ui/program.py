@@ -27,7 +27,7 @@ from explorer.engines import (
     list_engines,
     read_only_view,
 )
-from explorer.engines.place import has_no_file, keep_account
+from explorer.engines.place import has_no_file
 from explorer.i18n import tr, tr_n
 from explorer.options import Options
 from explorer.removal.journal import is_done_in
@@ -195,7 +195,9 @@ class Program:
             if not await ask(dialog):
                 return
             credential = dialog.credential
-        settings = saved.settings.model_copy(update={"read_only": True}) if is_read_only else saved.settings
+        settings = saved.engine_settings
+        if is_read_only:
+            settings = settings.model_copy(update={"read_only": True})
         opened = Opened(f"{_SAVED_KEY}{name}", name, saved.engine, settings, credential)
         await self._open(opened, may_be_new=may_be_new)
 
@@ -440,14 +442,12 @@ class Program:
         """A saved connection has another name now: what is kept for it, and what is open of it, goes on under that."""
         before, after = f"{_SAVED_KEY}{old}", f"{_SAVED_KEY}{new}"
         self.window.views.move(before, after)
-        self._saved = [one.model_copy(update={"name": new}) if one.name == old else one for one in self._saved]
+        self._saved = [
+            one.model_copy(update={"name": new, "settings": one.engine_settings}) if one.name == old else one
+            for one in self._saved
+        ]
         if self._opened is not None and self._opened.key == before:
-            settings = self._opened.settings
-            if settings.path is None and settings.account is None:
-                settings = settings.model_copy(update={"account": old})
-                if self.window.engine is not None:
-                    keep_account(self.window.engine, old)
-            self._opened = replace(self._opened, key=after, name=new, settings=settings)
+            self._opened = replace(self._opened, key=after, name=new)
             self.window.show_name(new)
             self.moves.key = new
         self._show_choices()

@@ -142,6 +142,19 @@ def test_progress_on_a_terminal_makes_room_for_the_result(tmp_path: Path, items_
     assert shown.endswith(b"\x1b[K\r\x1b[K8 stored, 0 replayed, 0 refused.\r\n")
 
 
+def test_that_folders_stay_here_is_said_where_they_do(
+    items_file: Path, run: Run, use_engine: Callable[[MemoryEngine], None]
+) -> None:
+    class Elsewhere(ReferenceEngine):
+        def descriptor(self) -> EngineDescriptor:
+            return super().descriptor().model_copy(update={"keeps_paths": False})
+
+    use_engine(Elsewhere())
+    ran = run("import", items_file, "--engine", "odd")
+    assert (ran.status, ran.out) == (0, "8 stored, 0 replayed, 0 refused.\n")
+    assert ran.err.startswith("Folders and absolute workspaces are not stored there")
+
+
 def test_failure_says_what_was_done(tmp_path: Path, run: Run, use_engine: Callable[[MemoryEngine], None]) -> None:
     class Failing(ReferenceEngine):
         async def store_many(self, items: list[Any]) -> list[Any]:

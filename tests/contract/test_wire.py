@@ -580,9 +580,9 @@ def test_what_only_this_program_knows_is_not_written() -> None:
         needs_path=True,
         settings=["scope_root"],
         keeps_paths=False,
-        can_erase_nodes=False,
+        erases_others=True,
     )
-    for name in ("needs_path", "settings", "keeps_paths", "can_erase_nodes"):
+    for name in ("needs_path", "settings", "keeps_paths", "erases_others"):
         assert f'"{name}"' not in descriptor.model_dump_json()
     assert "consolidation" not in descriptor.model_dump_json()
 

@@ -509,3 +509,11 @@ def test_endpoint_with_a_key_is_not_saved(store: ConnectionStore, endpoint: str)
             call(connection)
         assert KEY not in str(caught.value)
     assert not store.path.exists()
+
+
+def test_of_an_endpoint_the_settings_to_open_with_say_whose_memory_it_is() -> None:
+    assert SavedConnection(name="Work", engine="cortexdb").engine_settings.account == "Work"
+    renamed = SavedConnection(name="Old work", engine="cortexdb", settings=EngineSettings(account="Work"))
+    assert renamed.engine_settings == renamed.settings
+    a_file = SavedConnection(name="Notes", engine="sqlite", settings=EngineSettings(path="/notes.db"))
+    assert a_file.engine_settings == a_file.settings

@@ -36,16 +36,16 @@ ITEMS: list[StoreItem] = [
 
 
 class Asked(FakeEngine):
-    """One whose lists pass the gate too, and that may say that it is hosted."""
+    """One whose lists pass the gate too, and whose answers may cost, where it is told to say so."""
 
-    is_hosted = False
+    may_cost = False
 
     async def list(self, req: ListRequest) -> ListPage:
         await self._pass("list", req)
         return await super().list(req)
 
     def descriptor(self) -> EngineDescriptor:
-        return super().descriptor().model_copy(update={"hosted": self.is_hosted})
+        return super().descriptor().model_copy(update={"needs_key": self.may_cost})
 
     @property
     def asked(self) -> int:

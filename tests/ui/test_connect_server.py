@@ -412,7 +412,9 @@ async def test_a_key_that_was_typed_goes_to_no_other_engine(
     async with asking(qtbot, tmp_path, until, "cortexdb", "") as it:
         choose_engine(qtbot, it.dialog, "reference")
         assert (await it.test()).startswith("Healthy.")
-    assert given == [None]
+        it.dialog.open_button.click()
+        await until(lambda: it.dialog.chosen_name)
+    assert given == [None, None]
 
 
 async def test_a_root_that_the_server_has_no_place_for_is_said_at_its_field(

@@ -187,11 +187,11 @@ async def test_the_list_comes_first(qtbot: QtBot, tmp_path: Path, until: Until) 
         await until(lambda: is_done(panel))
 
 
-async def test_a_hosted_engine_is_asked_only_when_the_person_says_so(
+async def test_an_engine_whose_answers_may_cost_is_asked_only_when_the_person_says_so(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
     engine = await engine_of()
-    engine.is_hosted = True
+    engine.may_cost = True
     async with previewing(qtbot, tmp_path, until, engine, waits=False) as panel:
         await until(lambda: title(panel) == "Not compiled yet")
         said = panel.empty.findChild(QLabel, "emptySentenceLabel")
@@ -215,7 +215,7 @@ async def test_a_document_that_was_paid_for_outlives_a_look_at_another_node(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
     engine = await engine_of()
-    engine.is_hosted = True
+    engine.may_cost = True
     async with previewing(qtbot, tmp_path, until, engine, waits=False) as panel:
         await until(lambda: title(panel) == "Not compiled yet")
         press(qtbot, panel, "Compile")
@@ -233,7 +233,7 @@ async def test_a_document_that_was_paid_for_outlives_a_look_at_another_node(
 
 async def test_that_it_is_old_is_said_until_it_is_not(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     engine = await engine_of()
-    engine.is_hosted = True
+    engine.may_cost = True
     async with previewing(qtbot, tmp_path, until, engine, waits=False) as panel:
         panel.compile_action.trigger()
         await until(lambda: is_done(panel))

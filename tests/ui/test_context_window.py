@@ -342,12 +342,12 @@ async def test_two_nodes_are_compared(qtbot: QtBot, tmp_path: Path, until: Until
         await until(lambda: engine.asked >= asked + 5 and not compare.jobs.is_busy)
 
 
-async def test_another_node_of_a_hosted_engine_is_asked_when_the_person_says_so(
+async def test_another_node_of_an_engine_whose_answers_may_cost_is_asked_when_the_person_says_so(
     qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
     engine = await engine_of()
     async with comparing(qtbot, tmp_path, until, engine) as (_window, compare):
-        engine.is_hosted = True
+        engine.may_cost = True
         asked = engine.asked
         choose(qtbot, compare, NODES)
         compare.node_button.chosen.emit(ACME)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
@@ -239,6 +239,14 @@ async def test_an_erase_that_would_hide_more_is_explained_and_forgetting_is_offe
         ]
 
 
+async def test_a_removal_is_planned_with_what_others_made_meanwhile(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
+    async with there(qtbot, tmp_path, until) as (it, double):
+        filling.put(double, "direct", [learning("boxed", "team:acme/service:nightly")])
+        dialog = await it.planned(Target.of_filter(MetaFilter()), Action.ERASE)
+        assert number_of(dialog.count_label.text()) == "4 items"
+        assert any("team:acme/service:nightly" in each for each in said(dialog))
+
+
 @pytest.mark.parametrize("is_missing", [False, True])
 async def test_the_whole_hosted_memory_is_said_to_be_all_of_the_account(
     is_missing: bool, qtbot: QtBot, tmp_path: Path, until: Until
@@ -265,33 +273,19 @@ async def test_the_whole_hosted_memory_is_said_to_be_all_of_the_account(
         assert it.title == "3 of 3 items forgotten"
 
 
-async def test_where_only_the_whole_can_be_erased_nodes_say_so(
-    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+async def test_that_an_erase_of_a_node_takes_what_others_keep_there_is_said(
+    qtbot: QtBot, tmp_path: Path, until: Until
 ) -> None:
-    async with CortexDouble() as double:
-        filling.put(double, "hosted", ITEMS)
-        async with filling.opened(double, "hosted") as engine:
-            whole_only = engine.descriptor().model_copy(update={"can_erase_nodes": False})
-            monkeypatch.setattr(engine, "descriptor", lambda: whole_only)
-            async with opened(qtbot, tmp_path, until, engine, []) as it:
-                dialog = await it.planned(Target.at(Namespace.parse("team:acme")), Action.ERASE)
-                assert dialog.action is Action.FORGET
-                why = dialog.choice.button(ERASE).toolTip()
-                assert why.startswith("This engine erases nothing but the whole memory")
+    async with there(qtbot, tmp_path, until) as (it, double):
+        double.put("app:tinymemory/team:acme/app:learnings", "of another program")
+        for action in (Action.FORGET, Action.ERASE):
+            dialog = await it.planned(Target.at(Namespace.parse("team:acme")), action)
+            is_said = any("What other programs keep at the same places goes as well" in each for each in said(dialog))
+            assert is_said is (action is Action.ERASE)
+            if action is Action.FORGET:
                 await it.close()
-                assert it.window.removing.erase_tree_action.isEnabled()
-                tree = it.window.namespaces.tree
-                offered = _offers(qtbot, tree, tree.visualRect(it.window.namespaces.model.index(0, 0)).center())
-                assert offered["Erase items here…"] is False
-                assert offered["Erase the whole tree…"] is True
-
-
-def _offers(qtbot: QtBot, tree: QWidget, at: QPoint) -> dict[str, bool]:
-    tree.menu_wanted.emit(tree.indexAt(at), tree.viewport().mapToGlobal(at))  # type: ignore[attr-defined]
-    (menu,) = [each for each in tree.findChildren(QMenu) if each.isVisible()]
-    found = {action.text(): action.isEnabled() for action in menu.actions()}
-    menu.close()
-    return found
+        await it.done()
+        assert not double.held("app:tinymemory/team:acme/app:learnings")
 
 
 # What stays on this machine, and what cannot be asked

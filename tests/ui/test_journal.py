@@ -450,6 +450,7 @@ async def test_the_next_start_offers_to_go_on(qtbot: QtBot, tmp_path: Path, unti
         assert told.args == [panel.journal.unfinished()[0].path]
 
 
+@pytest.mark.limit_s(30)
 async def test_where_it_cannot_go_on_at_once_the_journal_is_offered(
     qtbot: QtBot, tmp_path: Path, until: Until, folder: Path
 ) -> None:

@@ -35,6 +35,7 @@ DIRECT = EngineDescriptor(
         "listing_cache",
     ],
     keeps_paths=False,
+    erases_others=True,
 )
 
 HOSTED = EngineDescriptor(
@@ -49,6 +50,7 @@ HOSTED = EngineDescriptor(
     consolidation=Consolidation.SCHEDULED,
     settings=["tenant_root", "scope_root", "retired_scope_root", "consolidation", "headers", "listing_cache"],
     keeps_paths=False,
+    erases_others=True,
 )
 
 

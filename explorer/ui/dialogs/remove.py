@@ -29,7 +29,7 @@ from explorer.removal.receipts import Receipt
 from explorer.removal.remaining import remaining
 from explorer.removal.removing import Removal
 from explorer.removal.way_back import Export, Lost
-from explorer.removal.words import doubt, outcome_title
+from explorer.removal.words import doubt, others_go, outcome_title
 from explorer.ui import news
 from explorer.ui.banner import UNLIMITED
 from explorer.ui.dialogs.plan_parts.dialog import SHOWN_EVERY_S, SIZE, Memory, PlanDialog, counted_when
@@ -216,7 +216,7 @@ class RemoveDialog(PlanDialog):
                 self._memory.zone,
                 self._memory.shown,
                 self._plan_apart,
-                is_hosted=self._memory.engine.descriptor().hosted,
+                others_go(self._memory.engine.descriptor(), plan),
             )
         )
         self.numbers.show_preview(plan, preview)

@@ -42,8 +42,6 @@ def why_not_erase(engine: MemoryEngine, target: Target) -> str:
         return shared.why_no_erase()
     if type(engine).erase is MemoryEngine.erase:
         return tr("This engine does not erase")
-    if not target.is_whole_tree and not engine.descriptor().can_erase_nodes:
-        return tr("This engine erases nothing but the whole memory; what is at a node can be forgotten")
     return ""
 
 
@@ -76,18 +74,15 @@ def plan_sections(
     zone: tzinfo,
     shown: MetaFilter,
     plan_apart: Callable[[Namespace], Callable[[], None]],
-    *,
-    is_hosted: bool = False,
+    others: str = "",
 ) -> list[Section]:
     """What goes, what stays, what may remain; `beside` as the function of that name says it.
 
-    `shown` is the filter of the list that the person sees behind it. `is_hosted`: a service holds the memory of an
-    account, of which this may be a part.
+    `shown` is the filter of the list that the person sees behind it; `others` says that what other programs keep goes.
     """
     goes = list(_goes(plan, preview, zone, shown))
-    if is_hosted and plan.target.is_whole_tree and plan.action is Action.ERASE:
-        said = tr("All that the service keeps for the account goes, whoever wrote it: other programs' memory as well.")
-        goes.insert(1, Line("warning", said, "danger"))
+    if others:
+        goes.insert(1, Line("warning", others, "danger"))
     found = [
         Section(tr("What goes"), goes),
         Section(tr("What stays"), list(_stays(plan, beside, plan_apart))),
