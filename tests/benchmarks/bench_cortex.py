@@ -307,8 +307,8 @@ async def bench(args: argparse.Namespace) -> None:
                 for name, figure in figures.items()
             ],
             f"Medians of {PASSES} passes, but for the two countings from the server, which are timed once. The loop: "
-            "the longest that it worked without coming round, in processor time. Opening includes writing the cache, which "
-            "no pane waits for; it holds "
+            "the longest that it worked without coming round, in processor time. Opening includes writing the "
+            "cache, which no pane waits for; it holds "
             f"{kept_bytes / args.items:,.0f} bytes an item.",
         )
         one = ratio(times("14 facets"), times(SINGLY))
