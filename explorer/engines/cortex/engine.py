@@ -202,11 +202,14 @@ class CortexEngine(MemoryEngine):
         return await self._removing.forget_within(ids, reach, self._likely(ids))
 
     async def erase(self, req: EraseRequest) -> EraseReport:
+        req.check()
+        if not req.is_whole_tree:
+            return await self._removing.erase(req)
+        self._snapshot.forget_everything()  # on the hosted wire no scope is named
         try:
             return await self._removing.erase(req)
         finally:
-            if req.is_whole_tree:
-                self._snapshot.forget_everything()  # on the hosted wire no scope is named
+            self._snapshot.forget_everything()
 
     async def consolidate(self, req: ConsolidateRequest) -> ConsolidateReceipt:
         if self._descriptor.consolidation is Consolidation.NONE:

@@ -30,7 +30,7 @@ from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
 
 
 class Removing:
-    """`on_changed` is told the path of each scope that something may have gone from."""
+    """`on_changed` is told the path of each scope that something is to go from, and again when it may have gone."""
 
     def __init__(self, walk: Walk, on_changed: Callable[[str], None]) -> None:
         self._walk = walk
@@ -96,6 +96,7 @@ class Removing:
         item_of = {found.event_id: found.id for found in events}
         gone: set[ItemId] = set()
         for batch in batches(list(item_of), MAX_FORGOTTEN):
+            self._on_changed(site.path)  # before as well: should the program end, nothing of it is kept here
             try:
                 went = await self._forget_events(site, batch, item_of)
             finally:
@@ -139,6 +140,7 @@ class Removing:
         erased, receipts = 0, []
         # The server only hides what is below an erased scope, and keeps its write keys.
         for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
+            self._on_changed(site.path)
             try:
                 report = await wire.erase(site.path)
             finally:

@@ -72,38 +72,6 @@ def _hidden(shown: str | None, digests: str | tuple[str, ...] | None) -> Value:
     return (shown, digests) if shown is not None or digests else None
 
 
-@dataclass(slots=True)
-class Start:
-    """An event that starts an item, as it is kept."""
-
-    event: str
-    id: ItemId
-    head: str
-    """The envelope as JSON, its text left out."""
-    text: str
-    """As much of the event's text as is kept."""
-    micros: int
-    """Since 1970, `UNDATED` without a time, and the nanoseconds that are left over."""
-    nanos: int
-    values: list[Value]
-
-    @classmethod
-    def of(cls, raw: RawEvent, envelope: Envelope) -> Start:
-        meta, at = envelope.meta, envelope.meta.observed_at
-        micros, nanos = (UNDATED, 0) if at is None else divmod(at.unix_ns, 1000)
-        # As it came, where that is JSON of its own: to write it anew takes longer than all else here.
-        head = joined_labels(raw.labels) if envelope.v == IN_LABELS else None
-        return cls(
-            raw.id,
-            ItemId(envelope.id),
-            head or envelope.model_copy(update={"text": ""}).model_dump_json(),
-            envelope.text[:TEXT_CHARS],
-            micros,
-            nanos,
-            [of(envelope, meta) for of in _OF.values()],
-        )
-
-
 # Whether a value of a column, None among them, is what a condition of a filter wants.
 _ADMITS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
     "reach": lambda wanted: lambda held: admitted_by(wanted, Namespace.parse(held)),
@@ -157,9 +125,11 @@ class Values:
         found = self._codes.get(value)
         if found is None:
             with self._lock:
-                found = self._codes.setdefault(value, len(self.known))
-                if found == len(self.known):
+                found = self._codes.get(value)
+                if found is None:
+                    found = len(self.known)
                     self.known.append(value)
+                    self._codes[value] = found  # last: who finds the code finds its value
         return found
 
 
@@ -169,6 +139,39 @@ Dictionary = dict[str, Values]
 
 def new_dictionary() -> Dictionary:
     return {name: Values() for name in COLUMNS}
+
+
+@dataclass(slots=True)
+class Start:
+    """An event that starts an item, as it is kept."""
+
+    event: str
+    id: ItemId
+    head: str
+    """The envelope as JSON, its text left out."""
+    text: str
+    """As much of the event's text as is kept."""
+    micros: int
+    """Since 1970, `UNDATED` without a time, and the nanoseconds that are left over."""
+    nanos: int
+    codes: list[int]
+    """Of what it has in each column."""
+
+    @classmethod
+    def of(cls, raw: RawEvent, envelope: Envelope, dictionary: Dictionary) -> Start:
+        meta, at = envelope.meta, envelope.meta.observed_at
+        micros, nanos = (UNDATED, 0) if at is None else divmod(at.unix_ns, 1000)
+        # As it came, where that is JSON of its own: to write it anew takes longer than all else here.
+        head = joined_labels(raw.labels) if envelope.v == IN_LABELS else None
+        return cls(
+            raw.id,
+            ItemId(envelope.id),
+            head or envelope.model_copy(update={"text": ""}).model_dump_json(),
+            envelope.text[:TEXT_CHARS],
+            micros,
+            nanos,
+            [dictionary[name].code(of(envelope, meta)) for name, of in _OF.items()],
+        )
 
 
 @dataclass(slots=True)
@@ -204,8 +207,8 @@ class Rows:
         self.arrived.append(0)
         self.micros.append(start.micros)
         self.nanos.append(start.nanos)
-        for name, value in zip(COLUMNS, start.values, strict=True):
-            self.codes[name].append(self.dictionary[name].code(value))
+        for column, code in zip(self.codes.values(), start.codes, strict=True):
+            column.append(code)
 
     def envelope(self, row: int) -> Envelope:
         """With the part of the text that is kept."""

@@ -7,8 +7,7 @@ removes is told to it by scope; what others do is found out by `refresh`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,6 +16,7 @@ from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.cache import ListingCache, Saved
 from explorer.engines.cortex.envelope import continues
 from explorer.engines.cortex.rows import Rows, Start, Table, new_dictionary
+from explorer.engines.cortex.sharing import Shared
 from explorer.engines.cortex.walking import AT_MOST, MAX_PAGES, Site, Walk, in_order
 from explorer.engines.cortex.wires import RawEvent
 
@@ -30,43 +30,6 @@ _ALONE_S = 10.0
 _TABLES = 8
 _ROUNDS = 5
 """After which an answer is given though this engine goes on writing."""
-
-
-class Shared:
-    """What several questions want done: one does it while the others wait, and share its failure.
-
-    A question that is cancelled leaves the work to the next one that waits, as far as it has come.
-    """
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._attempt: list[Exception] = []
-
-    @contextlib.asynccontextmanager
-    async def turn(self, until: float | None) -> AsyncIterator[bool]:
-        """Whether it is one's turn; False where it did not come by `until`, in the loop's time."""
-        attempt = self._attempt
-        try:
-            async with asyncio.timeout_at(until):
-                await self._lock.acquire()
-        except TimeoutError:
-            is_mine = False
-        else:
-            is_mine = True
-        if not is_mine:
-            yield False
-            return
-        try:
-            if attempt:
-                raise attempt[0]
-            yield True
-        except Exception as error:
-            if not attempt:
-                attempt.append(error)
-                self._attempt = []
-            raise
-        finally:
-            self._lock.release()
 
 
 @dataclass(eq=False, slots=True)
@@ -423,7 +386,7 @@ class Snapshot:
                 continue
             found = self._walk.read(site, raw)
             if found is not None and found.starts:
-                starts.append(Start.of(raw, found.envelope))
+                starts.append(Start.of(raw, found.envelope, self._dictionary))
             elif raw.id in self._walk.foreign:
                 foreign.append(raw.id)
         return starts, foreign

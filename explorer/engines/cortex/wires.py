@@ -295,15 +295,17 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
 
     One without a text, whose content is no message, is another program's: its labels are not read either.
     """
-    found = []
+    found: list[RawEvent] = []
     for item in items:
-        if not isinstance(item, dict):
-            continue
-        id, content, context = item.get("id"), item.get("content"), item.get("context")
-        text = content.get("text") if isinstance(content, dict) else None
-        labels = context.get("labels") if isinstance(context, dict) else None
+        id = item.get("id") if isinstance(item, dict) else None
         if not isinstance(id, str):
             continue
+        if found and found[-1].id == id:  # the copy of it
+            found.append(found[-1])
+            continue
+        content, context = item.get("content"), item.get("context")
+        text = content.get("text") if isinstance(content, dict) else None
+        labels = context.get("labels") if isinstance(context, dict) else None
         if isinstance(text, str):
             kept = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
             found.append(RawEvent(id, text, tuple(kept)))

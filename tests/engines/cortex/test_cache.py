@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -26,6 +27,7 @@ from explorer.engines.cortex import browsing
 from explorer.engines.cortex.cache import ListingCache, Saved, cache_folder
 from explorer.engines.cortex.rows import Rows, new_dictionary
 from explorer.engines.cortex.settings import CortexSettings
+from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex.filling import WIRES, opened, put
 from tests.engines.cortex.test_snapshot import ALL, exploring, made, open_window, scopes_of
@@ -104,6 +106,18 @@ async def test_what_others_stored_meanwhile_is_there(wire: str, folder: Path) ->
             assert double.counts() == {"scopes": 1, "events": 2}
 
 
+async def test_what_was_met_of_other_programs_is_still_known(folder: Path) -> None:
+    async with CortexDouble(max_page=6) as double:
+        put(double, "direct", [learning("note")])
+        double.put("app:tinymemory/app:learnings", "of another program")
+        put(double, "direct", [learning(f"note {number}") for number in range(20)])
+        for _ in range(2):
+            async with opened(double, cache=kept(folder)) as engine:
+                assert await total(engine) == 21
+                (detail,) = [each for each in engine.details() if each.name == "Events of other programs"]
+                assert detail.value == "1"
+
+
 async def test_what_others_removed_meanwhile_is_found_out_by_a_refresh(folder: Path) -> None:
     async with CortexDouble() as double:
         ids = put(double, "direct", [learning(f"note {number}") for number in range(3)])
@@ -152,6 +166,25 @@ async def test_a_removal_that_fails_drops_what_it_may_have_removed(folder: Path)
         with pytest.raises(Exception, match="503"):
             await engine.forget(ForgetTarget(ids=ids))
         assert "secret" not in everything_in(folder)
+
+
+@on_each_wire
+@pytest.mark.parametrize("how", ["forget", "erase", "everything"])
+async def test_it_is_gone_before_the_server_is_told(wire: str, how: str, folder: Path, until: Until) -> None:
+    async with CortexDouble() as double, opened(double, wire, cache=kept(folder)) as engine:
+        ids = put(double, wire, [learning("secret")])
+        await engine.changes(ALL)
+        assert "secret" in everything_in(folder)
+        double.latency_ms = 200
+        work = {
+            "forget": lambda: engine.forget(ForgetTarget(ids=ids)),
+            "erase": lambda: engine.erase(EraseRequest(reach=Reach.exact(Namespace.ROOT))),
+            "everything": lambda: engine.erase(EVERYTHING),
+        }
+        removal = asyncio.ensure_future(work[how]())
+        await until(lambda: {"forget", "erasures", "erase_all"} & double.counts().keys())
+        assert "secret" not in everything_in(folder)
+        await removal
 
 
 async def test_another_window_does_not_bring_back_what_was_removed(folder: Path) -> None:

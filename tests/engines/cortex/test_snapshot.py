@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from explorer.contract import (
     Span,
     SpanRequest,
     StoreItem,
+    Timestamp,
     TimeUnit,
     Turn,
     Unavailable,
@@ -42,10 +44,11 @@ from explorer.contract.timeline import day_of
 from explorer.engines.cortex import browsing, snapshot
 from explorer.engines.cortex.envelope import Envelope, continues, decode, lay_out
 from explorer.engines.cortex.scopes import Layout
+from explorer.engines.sqlite import SqliteEngine
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex.filling import WIRES, opened, put
-from tests.engines.sqlite.support import Maker
+from tests.engines.sqlite.support import Maker, note
 from tests.fakes import learning
 
 ALL = MetaFilter()
@@ -251,6 +254,28 @@ async def test_a_listing_is_in_the_order_asked(by: SortBy, descending: bool) -> 
         place = len(found) // 2
         span = await engine.list_span(SpanRequest(order=order, offset=0, limit=1, place_of=found[place]))
         assert span.place == place
+
+
+@pytest.mark.parametrize("descending", [True, False])
+async def test_what_is_alike_is_in_the_order_of_the_embedded_engine(tmp_path: Path, descending: bool) -> None:
+    items: list[StoreItem] = [
+        learning(
+            f"note {number}",
+            agent_id=(None, "b", "a")[number % 3],
+            source=("agent", "file")[number % 2],
+            observed_at=Timestamp.parse(Maker.TIMES[number % 7]) if number % 5 else None,
+        )
+        for number in range(40)
+    ]
+    embedded = SqliteEngine(tmp_path / "memory.db", embedder=None)
+    async with CortexDouble() as double, opened(double) as engine:
+        put(double, "direct", items)
+        for item in items:
+            await embedded.store(item)
+        for by in SortBy:
+            order = ListOrder(by=by, descending=descending)
+            assert await read_all(engine, ALL, order) == await read_all(embedded, ALL, order), by
+    await embedded.aclose()
 
 
 async def test_of_one_time_the_later_stored_is_the_newer() -> None:
@@ -550,6 +575,9 @@ async def test_a_list_of_scopes_that_the_server_cut_makes_the_counts_lower_bound
         (page,) = await engine.explore_many(within)
         assert (page.total, page.truncated) == (1, False), "its own list is complete"
         assert double.count("scopes") == 2
+        put(double, "direct", [note("a document")])
+        (page,) = await engine.explore_many(exploring(MetaFilter(kinds=[ItemKind.DOCUMENT]))[:1])
+        assert (page.total, page.truncated) == (1, True)
 
 
 @on_each_wire
