@@ -25,7 +25,7 @@ from explorer.contract import (
 )
 from explorer.engines.cortex.labels import narrowing
 from explorer.engines.cortex.reading import NOWHERE, Likely
-from explorer.engines.cortex.walking import Found, Site, Walk
+from explorer.engines.cortex.walking import Found, Lookup, Site, Walk
 from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
 
 
@@ -36,14 +36,20 @@ class Removing:
         self._walk = walk
         self._on_changed = on_changed
 
-    async def forget(self, target: ForgetTarget, likely: Likely = NOWHERE) -> ForgetReport:
-        """An error part way leaves forgotten what was; asking again is safe."""
+    async def forget(self, target: ForgetTarget, likely: Likely = NOWHERE, *, knows_all: bool = False) -> ForgetReport:
+        """An error part way leaves forgotten what was; asking again is safe.
+
+        `knows_all`: what is in a likely scope is in no other.
+        """
         target.check()
         if target.filter is not None:
             return await self._forget_matching(target.filter)
-        return await self._forget_ids(target.ids or [], likely, self._walk.everywhere, lambda site: True)
+        ids = target.ids or []
+        return await self._forget_ids(ids, likely, self._walk.everywhere, lambda site: True, knows_all=knows_all)
 
-    async def forget_within(self, ids: Sequence[ItemId], reach: Reach | None, likely: Likely = NOWHERE) -> ForgetReport:
+    async def forget_within(
+        self, ids: Sequence[ItemId], reach: Reach | None, likely: Likely = NOWHERE, *, knows_all: bool = False
+    ) -> ForgetReport:
         if not ids:
             raise InvalidRequest("forget needs at least one id")
         if any(map(is_blank, ids)):
@@ -53,6 +59,7 @@ class Removing:
             likely,
             lambda: self._walk.sites(reach, complete=True),
             lambda site: admitted_by(reach, site.scope.namespace),
+            knows_all=knows_all,
         )
 
     async def _forget_ids(
@@ -61,21 +68,22 @@ class Removing:
         likely: Likely,
         list_sites: Callable[[], Awaitable[list[Site]]],
         is_meant: Callable[[Site], bool],
+        *,
+        knows_all: bool,
     ) -> ForgetReport:
-        """Looks in the likely scopes first, and for what is not there in all that `list_sites` names.
-
-        An id is a hash of the item's kind and node too, so that it is in no other scopes than theirs.
-        """
+        """Looks in the likely scopes, and in all that `list_sites` names: another program may have copied an item."""
         wanted = list(dict.fromkeys(ids))
         near: dict[Site, list[ItemId]] = {}
         for path, there in likely.items():
             for site in filter(is_meant, self._walk.twins(path)):
                 near[site] = [*near.get(site, []), *there]
-        held = await self._walk.look_up(near)
+        held: Lookup = await self._walk.look_up(near) if knows_all else {}
         found = {id for by_id in held.values() for id in by_id}
         rest = [id for id in wanted if id not in found]
         if rest:
-            for site, by_id in (await self._walk.look_up({site: rest for site in await list_sites()})).items():
+            # The likely ones again: the server may not name them yet.
+            sites = [*await list_sites(), *near]
+            for site, by_id in (await self._walk.look_up(dict.fromkeys(sites, rest))).items():
                 held[site] = {**held.get(site, {}), **by_id}
         forgotten: set[ItemId] = set()
         for site, by_id in held.items():

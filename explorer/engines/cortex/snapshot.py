@@ -267,6 +267,19 @@ class Snapshot:
         kept = self._kept.get(path)
         return kept is not None and id in kept.held
 
+    def holds_all(self, reach: Reach | None, *, everywhere: bool = False) -> bool:
+        """Whether each scope that a read of `reach` touches is read to its end; `everywhere`: each that there is."""
+        wanted = EVERYTHING if reach is None else reach
+        listing = self._listings.get(Namespace.ROOT)
+        if listing is None or listing.is_cut or not listing.sites:
+            return False
+        for site in listing.sites | self._written:
+            if everywhere or wanted.admits(site.scope.namespace):
+                kept = self._kept.get(site.path)
+                if kept is None or not kept.is_current or kept.is_cut:
+                    return False
+        return True
+
     def paths_of(self, ids: Iterable[ItemId]) -> set[str]:
         """The scopes that hold some of these items, as far as they are read."""
         wanted = set(ids)
