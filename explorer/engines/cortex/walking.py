@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from explorer.contract import EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach
+from explorer.contract import EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach, wire
 from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.envelope import Envelope, decode
 from explorer.engines.cortex.labels import id_label
@@ -263,8 +263,8 @@ def read_cursor(tag: str, cursor: str) -> object:
     if not cursor.startswith(tag) or not _HEX.fullmatch(cursor, len(tag)):
         raise unknown_cursor(cursor)
     try:
-        return json.loads(bytes.fromhex(cursor[len(tag) :]))
-    except (ValueError, RecursionError) as error:
+        return wire.loads(bytes.fromhex(cursor[len(tag) :]))
+    except wire.WireError as error:
         raise unknown_cursor(cursor) from error
 
 

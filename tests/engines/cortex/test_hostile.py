@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from explorer.contract import ExploreRequest, Facet, ForgetTarget, ItemId, MetaFilter, Reach, StoreItem
+from explorer.contract import (
+    ExploreRequest,
+    Facet,
+    FetchRequest,
+    ForgetTarget,
+    InvalidRequest,
+    ItemId,
+    ListRequest,
+    MetaFilter,
+    Reach,
+    StoreItem,
+)
+from explorer.engines.cortex import cache as caches
+from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.engine import CortexEngine
 from tests.doubles.cortexdb import CortexDouble
-from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, scope_of, served, stored_at, talk
+from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, opened, scope_of, served, stored_at, talk
 
 BOTH = ["direct-legacy", "hosted-legacy"]
 
@@ -56,3 +76,66 @@ async def test_a_copy_within_the_reach_is_forgotten_and_one_outside_stays() -> N
         )
         assert (await engine.forget_within([id], Reach.subtree(at("agent:a")))).forgotten == 1
         assert [held.scope for held in double.log] == ["app:tinymemory/agent:b/app:conversations"]
+
+
+async def counted(engine: CortexEngine) -> int:
+    (page,) = await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+    return page.total
+
+
+def no_mark(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A full disk: what is there can go, and nothing new fits."""
+
+    def write(path: Path, *_: Any, **__: Any) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(Path, "write_text", write)
+
+
+def no_lock(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Another program holds the lock and does not go on."""
+    monkeypatch.setattr(caches, "_LOCK_WAIT_S", 0.0)
+    monkeypatch.setattr(caches, "try_lock", lambda handle: False)
+
+
+def no_unlink(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A folder that has become read-only, with files that are not."""
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, "read-only")
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    monkeypatch.setattr(os, "replace", unlink)
+
+
+@pytest.mark.parametrize("trouble", [no_mark, no_lock, no_unlink])
+async def test_a_disk_that_fails_keeps_nothing_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Callable[[pytest.MonkeyPatch, Path], None]
+) -> None:
+    async with CortexDouble() as double:
+        async with aclosing(opened(double, cache=ListingCache(tmp_path, "memory"))) as engine:
+            ids = lay(double, engine, fact("secret"), fact("note"))
+            assert await counted(engine) == 2
+        engine = opened(double, cache=ListingCache(tmp_path, "memory"))  # which dies before it can save again
+        with monkeypatch.context() as patch:
+            assert await counted(engine) == 2
+            trouble(patch, tmp_path)
+            assert await forget(engine, ids[0]) == 1
+        await engine._wire.aclose()
+        assert not any(b"secret" in file.read_bytes() for file in tmp_path.glob("*/*"))
+        async with aclosing(opened(double, cache=ListingCache(tmp_path, "memory"))) as engine:
+            assert await counted(engine) == 1
+
+
+# --- cursors
+
+
+@pytest.mark.parametrize("place", ['{"scope":"a","engine":"\\ud800","offset":0,"last":null}', "[" * 90000, "1" * 5000])
+async def test_a_cursor_that_nobody_wrote_is_refused(place: str) -> None:
+    async with served() as (double, engine):
+        lay(double, engine, fact("note"))
+        for tag in "lf":
+            with pytest.raises(InvalidRequest, match="unknown cursor"):
+                await engine.list(ListRequest(limit=9, cursor=f"{tag}{place.encode().hex()}"))
+            with pytest.raises(InvalidRequest, match="unknown cursor"):
+                await engine.fetch(FetchRequest(query="note", limit=9, cursor=f"{tag}{place.encode().hex()}"))
