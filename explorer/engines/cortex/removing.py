@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from explorer.contract import (
     Conflict,
+    EngineFailure,
     EraseReport,
     EraseRequest,
     ForgetReport,
@@ -114,24 +115,31 @@ class Removing:
     async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
         """Those of the events that went by this call: one that was gone before must not keep the others."""
         try:
-            await self._walk.wire.forget(site.path, event_ids)
+            is_sure = await self._walk.wire.forget(site.path, event_ids)
         except (NotFound, InvalidRequest, Conflict):
             if len(event_ids) == 1:
-                if await self._is_held(site, event_ids[0], item_of):
+                if await self._still_held(site, event_ids, item_of):
                     raise
                 return []
         else:
-            return list(event_ids)
+            held = [] if is_sure else await self._still_held(site, event_ids, item_of)
+            if len(held) < len(event_ids):
+                gone = [event_id for event_id in event_ids if event_id not in held]
+                return [*gone, *await self._forget_events(site, held, item_of)] if held else gone
+            if len(event_ids) == 1:
+                raise EngineFailure(
+                    f"{self._walk.wire.label} was asked to forget an event of `{site.path}` and holds it still"
+                )
         middle = len(event_ids) // 2
         return [
             *await self._forget_events(site, event_ids[:middle], item_of),
             *await self._forget_events(site, event_ids[middle:], item_of),
         ]
 
-    async def _is_held(self, site: Site, event_id: str, item_of: Mapping[str, ItemId]) -> bool:
-        id = item_of[event_id]
-        held = await self._walk.look_up({site: [id]})
-        return any(found.event_id == event_id for found in held[site].get(id, ()))
+    async def _still_held(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
+        held = await self._walk.look_up({site: [item_of[event_id] for event_id in event_ids]})
+        there = {found.event_id for events in held[site].values() for found in events}
+        return [event_id for event_id in event_ids if event_id in there]
 
     async def erase(self, req: EraseRequest) -> EraseReport:
         """Raises Unsupported, before anything goes, where the server would take more than was asked for."""

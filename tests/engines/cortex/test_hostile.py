@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from explorer.contract import (
+    EngineFailure,
     ExploreRequest,
     Facet,
+    FetchMode,
     FetchRequest,
     ForgetTarget,
     InvalidRequest,
@@ -27,6 +29,7 @@ from explorer.engines.cortex import cache as caches
 from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.engine import CortexEngine
 from tests.doubles.cortexdb import CortexDouble
+from tests.doubles.serving import Reply, Request
 from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, opened, scope_of, served, stored_at, talk
 
 BOTH = ["direct-legacy", "hosted-legacy"]
@@ -37,6 +40,18 @@ def copy(double: CortexDouble, engine: CortexEngine, item: StoreItem, node: str)
     like = item.model_copy(update={"meta": item.meta.model_copy(update={"namespace": at(node)})})
     for held in double.held(stored_at(double, engine, item)):
         double.put(stored_at(double, engine, like), held.text, held.labels, role=held.role, modality=held.modality)
+
+
+class Racing(CortexDouble):
+    """Another client does something just before the first forget of this one."""
+
+    race: Callable[[], object] | None = None
+
+    async def _answer(self, request: Request) -> Reply:
+        if request.path.endswith("/forget") and self.race is not None:
+            self.race()
+            self.race = None
+        return await super()._answer(request)
 
 
 async def forget(engine: CortexEngine, *ids: ItemId) -> int:
@@ -127,6 +142,30 @@ async def test_a_disk_that_fails_keeps_nothing_that_was_removed(
             assert await counted(engine) == 1
 
 
+async def test_an_attempt_that_was_not_applied_is_not_taken_for_done_where_one_of_many_was_gone() -> None:
+    """The server fails once, another client takes one of the events away, and then the server knows not all of them."""
+    double = Racing(forget_refuses_stale=(404, "NOT_FOUND"), failures={"forget": [(503, "UNAVAILABLE")]})
+    async with double, aclosing(opened(double, hosted=True)) as engine:
+        items = [fact(f"fact {number}") for number in range(20)]
+        ids = lay(double, engine, *items)
+        scope = stored_at(double, engine, items[0])
+        gone = double.held(scope)[7].id
+        double.race = lambda: double.log.drop(scope, [gone])
+        assert await forget(engine, *ids) >= 19
+        assert len(double.log) == 0
+
+
+@pytest.mark.parametrize("layout", BOTH)
+async def test_a_server_that_says_yes_and_keeps_an_event_is_not_believed(layout: str) -> None:
+    async with served(layout) as (double, engine):
+        ids = lay(double, engine, *(fact(f"fact {number}") for number in range(7)))
+        drop = double.log.drop
+        double.log.drop = lambda scope, ids: drop(scope, [id for id in ids if id != "evt_3"])  # type: ignore[method-assign]
+        with pytest.raises(EngineFailure, match="holds it still"):
+            await forget(engine, *ids)
+        assert [held.id for held in double.log] == ["evt_3"]
+
+
 # --- cursors
 
 
@@ -135,7 +174,8 @@ async def test_a_cursor_that_nobody_wrote_is_refused(place: str) -> None:
     async with served() as (double, engine):
         lay(double, engine, fact("note"))
         for tag in "lf":
+            cursor = f"{tag}{place.encode().hex()}"
             with pytest.raises(InvalidRequest, match="unknown cursor"):
-                await engine.list(ListRequest(limit=9, cursor=f"{tag}{place.encode().hex()}"))
+                await engine.list(ListRequest(limit=9, cursor=cursor))
             with pytest.raises(InvalidRequest, match="unknown cursor"):
-                await engine.fetch(FetchRequest(query="note", limit=9, cursor=f"{tag}{place.encode().hex()}"))
+                await engine.fetch(FetchRequest(query="note", mode=FetchMode.HYBRID, limit=9, cursor=cursor))
