@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 2**20
 """Of all memories together; the files used longest ago go first."""
-_VERSION = 1
+_VERSION = 2
 _ROWS_A_LINE = 300  # a line is written and read at once, and nothing else of the program meanwhile
 _HELD = ("ids", "events", "heads", "texts", "micros", "nanos")
 _LOCK_WAIT_S = 2.0
@@ -46,8 +46,8 @@ class Saved:
     """One scope as it was read whole."""
 
     rows: Rows
-    recent: list[str]
-    """The newest events."""
+    recent: dict[str, str]
+    """The newest events, each with a digest of what it holds."""
     foreign: list[str]
     """Events of other programs."""
     is_cut: bool

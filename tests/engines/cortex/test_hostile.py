@@ -23,6 +23,7 @@ from explorer.contract import (
     ListRequest,
     MetaFilter,
     Reach,
+    SpanRequest,
     StoreItem,
 )
 from explorer.engines.cortex import cache as caches
@@ -164,6 +165,30 @@ async def test_a_server_that_says_yes_and_keeps_an_event_is_not_believed(layout:
         with pytest.raises(EngineFailure, match="holds it still"):
             await forget(engine, *ids)
         assert [held.id for held in double.log] == ["evt_3"]
+
+
+# --- another's memory is shown
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 25, 400])
+async def test_another_key_at_the_same_place_is_shown_nothing_that_the_cache_has(
+    tmp_path: Path, hosted: bool, count: int
+) -> None:
+    """Where no account tells them apart, and each memory counts its events from one."""
+    for name, there in (("ours", 30), ("theirs", count), ("ours", 30)):
+        async with CortexDouble() as double:
+            engine = opened(double, hosted=hosted, cache=ListingCache(tmp_path, "memory"))
+            async with aclosing(engine):
+                lay(double, engine, *(fact(f"{name} {number}", tags=[name]) for number in range(there)))
+                lay(double, engine, *(talk(f"{name} {number}", "b", namespace="agent:a") for number in range(there)))
+                requests = [ExploreRequest(facet=Facet.TAG, limit=9)]
+                steps = [pages async for pages in engine.explore_gradually(requests)]
+                assert {bucket.value for (page,) in steps for bucket in page.buckets} <= {name}
+                assert steps[-1][0].total == 2 * there
+                span = await engine.list_span(SpanRequest(filter=MetaFilter(), offset=0, limit=900))
+                assert all(hit is not None and name in hit.text for hit in span.items)
+                assert len(span.items) == 2 * there
 
 
 # --- cursors
