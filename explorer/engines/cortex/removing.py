@@ -148,10 +148,21 @@ class Removing:
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
         named = await self._walk.named(req.reach.at, complete=True)
-        sites = {path: self._walk.site(path) for path in named.paths}
-        meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
-        held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
-        self._refuse_hiding(meant, [path for path in held if path not in meant])
+        meant: dict[str, Site] = {}
+        kept: list[str] = []
+        for path in named.paths:
+            readings = self._walk.readings(path)
+            are_meant = [_is_meant(site, req) for site in readings]
+            if not any(are_meant):
+                kept.append(path)
+            elif all(are_meant):
+                meant[readings[0].path] = readings[0]
+            else:
+                raise Unsupported(
+                    f"`{path}` is a scope of the retired root and of the scope root, for different nodes, of which one "
+                    "was not asked for; forget the items instead"
+                )
+        self._refuse_hiding(meant, kept)
         erased, receipts = 0, []
         # The server only hides what is below an erased scope, and keeps its write keys.
         for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
@@ -164,13 +175,9 @@ class Removing:
         return EraseReport(erased_scopes=erased, receipts=receipts)
 
     def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
-        above = {f"{path}/": path for path in meant}
         for path in kept:
-            # Hosted, a path of no layout still has the tenant's prefix.
-            prefix, _, rest = path.partition("/")
-            bare = rest if self._walk.wire.hosted and prefix.startswith("org:") else path
-            for start, erased in above.items():
-                if path.startswith(start) or bare.startswith(start):
+            for erased in meant:
+                if self._walk.lies_below(path, erased):
                     raise Unsupported(
                         f"erasing `{erased}` would hide `{path}` as well, which lies below it and was not asked for; "
                         "forget the items instead"

@@ -355,7 +355,7 @@ class Snapshot:
             for node in (Namespace.ROOT, at):
                 if node not in self._listings:
                     named = await self._walk.named(node)
-                    sites = frozenset(site for path in named.paths if (site := self._walk.site(path)) is not None)
+                    sites = frozenset(site for path in named.paths for site in self._walk.readings(path))
                     self._listings[node] = Listed(sites, named.is_cut)
                     self._note_listed(node)
                 if not self._listings[node].is_cut:

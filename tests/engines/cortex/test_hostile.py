@@ -13,6 +13,7 @@ import pytest
 
 from explorer.contract import (
     EngineFailure,
+    EraseRequest,
     ExploreRequest,
     Facet,
     FetchMode,
@@ -25,13 +26,14 @@ from explorer.contract import (
     Reach,
     SpanRequest,
     StoreItem,
+    Unsupported,
 )
 from explorer.engines.cortex import cache as caches
 from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.engine import CortexEngine
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
-from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, opened, scope_of, served, stored_at, talk
+from tests.engines.cortex.flows import LAYOUTS, all_hits, at, fact, lay, note, opened, scope_of, served, stored_at, talk
 
 BOTH = ["direct-legacy", "hosted-legacy"]
 
@@ -204,3 +206,98 @@ async def test_a_cursor_that_nobody_wrote_is_refused(place: str) -> None:
                 await engine.list(ListRequest(limit=9, cursor=cursor))
             with pytest.raises(InvalidRequest, match="unknown cursor"):
                 await engine.fetch(FetchRequest(query="note", mode=FetchMode.HYBRID, limit=9, cursor=cursor))
+
+
+# --- more goes than was meant: roots that lie in each other
+
+INSIDE: list[dict[str, Any]] = [
+    {"scope_root": "org:42", "retired_scope_root": "org:42/team:x"},
+    {"scope_root": "org:42/team:x", "retired_scope_root": "org:42"},
+    {"tenant_root": True, "retired_scope_root": "team:x"},
+]
+on_nested_roots = pytest.mark.parametrize(
+    ("hosted", "roots"),
+    [(hosted, roots) for hosted in (False, True) for roots in INSIDE if hosted or "tenant_root" not in roots],
+)
+
+
+def only(roots: dict[str, Any], *, retired: bool) -> dict[str, Any]:
+    """The settings of who writes to one of the roots alone."""
+    if retired:
+        return {"scope_root": roots["retired_scope_root"]}
+    return {name: value for name, value in roots.items() if name != "retired_scope_root"}
+
+
+@on_nested_roots
+async def test_an_erase_takes_no_scope_that_is_another_node_of_the_other_root(
+    hosted: bool, roots: dict[str, Any]
+) -> None:
+    async with CortexDouble() as double, aclosing(opened(double, hosted=hosted, **roots)) as engine:
+        for retired in (False, True):
+            async with aclosing(opened(double, hosted=hosted, **only(roots, retired=retired))) as one:
+                for node in ("", "team:x", "team:x/agent:b"):
+                    lay(double, one, fact(f"{'old' if retired else 'new'} {node}", node))
+        before = len(double.log)
+        for reach in (Reach.exact(at("")), Reach.subtree(at("team:x"))):
+            with pytest.raises(Unsupported, match="forget the items instead"):
+                await engine.erase(EraseRequest(reach=reach))
+        assert double.count("erasures") == 0
+        assert len(double.log) == before
+        for _ in range(2):
+            found = [hit.text for hit in await all_hits(engine, limit=2)]
+            assert sorted(found) == sorted({held.text for held in double.log})
+            within = [hit.text for hit in await all_hits(engine, limit=2, reach=Reach.subtree(at("team:x")))]
+            assert sorted(within) == [
+                f"{age} {node}" for age in ("new", "old") for node in ("team:x", "team:x/agent:b")
+            ]
+            (page,) = await engine.explore_many(
+                [ExploreRequest(facet=Facet.KIND, limit=9, filter=MetaFilter(reach=Reach.subtree(at("team:x"))))]
+            )
+            assert page.total == 4
+        gone = await engine.forget(ForgetTarget(filter=MetaFilter(reach=Reach.subtree(at("team:x/agent:b")))))
+        assert gone.forgotten == 2
+        assert await forget(engine, fact("old ").fingerprint(), fact("old team:x", "team:x").fingerprint()) == 2
+        assert sorted(held.text for held in double.log) == ["new ", "new team:x"]
+
+
+@on_nested_roots
+async def test_nothing_is_written_into_a_retired_root(hosted: bool, roots: dict[str, Any]) -> None:
+    async with CortexDouble() as double, aclosing(opened(double, hosted=hosted, **roots)) as engine:
+        inside = "" if roots.get("scope_root") == "org:42/team:x" else "team:x"
+        with pytest.raises(InvalidRequest):
+            await engine.store(fact("lost", inside))
+        assert len(double.log) == 0
+
+
+async def test_a_root_that_is_a_node_of_the_retired_one_is_not_taken_for_it() -> None:
+    """Hosted, a root is found after any prefix: also after the retired root."""
+    roots = {"scope_root": "team:x", "retired_scope_root": "org:42"}
+    async with CortexDouble() as double, aclosing(opened(double, hosted=True, **roots)) as engine:
+        async with aclosing(opened(double, hosted=True, scope_root="org:42")) as before:
+            ids = lay(double, before, fact("old", "team:x"), fact("older", "team:x/agent:a"))
+        lay(double, engine, fact("new"))
+        assert (await engine.erase(EraseRequest(reach=Reach.exact(at(""))))).erased_scopes == 1
+        assert [held.text for held in double.log] == ["old", "older"]
+        assert {hit.text for hit in await all_hits(engine)} == {"old", "older"}
+        assert await forget(engine, *ids) == 2
+        assert len(double.log) == 0
+
+
+@pytest.mark.parametrize(
+    ("hosted", "root", "node"), [(True, "agent:a/agent:a", "agent:a"), (True, "app:learnings", "")]
+)
+async def test_a_node_that_reads_back_as_another_is_refused(hosted: bool, root: str, node: str) -> None:
+    async with CortexDouble() as double, aclosing(opened(double, hosted=hosted, scope_root=root)) as engine:
+        with pytest.raises(InvalidRequest):
+            await engine.store(fact("lost", node))
+        assert len(double.log) == 0
+
+
+async def test_what_another_program_keeps_below_a_longer_tenant_prefix_is_not_hidden() -> None:
+    async with CortexDouble() as double, aclosing(opened(double, hosted=True, scope_root="org:42")) as engine:
+        double.tenant = "acme/dept:x"
+        lay(double, engine, note("mine", "source:x"))
+        double.put("org:acme/dept:x/org:42/app:brain/source:x/app:theirs", "theirs", [])
+        with pytest.raises(Unsupported, match="would hide"):
+            await engine.erase(EraseRequest(reach=Reach.exact(at("source:x"))))
+        assert len(double.log) == 2
