@@ -154,7 +154,7 @@ class Removing:
             readings = self._walk.readings(path)
             are_meant = [_is_meant(site, req) for site in readings]
             if not any(are_meant):
-                kept.append(path)
+                kept.append(readings[0].path if readings else path)
             elif all(are_meant):
                 meant[readings[0].path] = readings[0]
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from explorer.contract import (
     ForgetTarget,
     InvalidRequest,
     ItemId,
+    ItemKind,
     ListRequest,
     MetaFilter,
     Reach,
@@ -31,10 +33,12 @@ from explorer.contract import (
 from explorer.engines.cortex import cache as caches
 from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.engine import CortexEngine
+from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
 from tests.engines.cortex.flows import LAYOUTS, all_hits, at, fact, lay, note, opened, scope_of, served, stored_at, talk
 
+LEARNINGS = [ItemKind.LEARNING]
 BOTH = ["direct-legacy", "hosted-legacy"]
 
 
@@ -301,3 +305,19 @@ async def test_what_another_program_keeps_below_a_longer_tenant_prefix_is_not_hi
         with pytest.raises(Unsupported, match="would hide"):
             await engine.erase(EraseRequest(reach=Reach.exact(at("source:x"))))
         assert len(double.log) == 2
+
+
+# --- a call that is given up
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+async def test_a_request_given_up_at_any_moment_takes_no_connection_away_for_good(hosted: bool, until: Until) -> None:
+    async with CortexDouble() as double, aclosing(opened(double, hosted=hosted)) as engine:
+        for steps in [*range(40), *range(40)]:
+            await engine.list(ListRequest(limit=9, filter=MetaFilter(reach=Reach.exact(at("")), kinds=LEARNINGS)))
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(engine.store(fact(f"note {steps}")))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+        await until(lambda: double.open_connections <= 1)
