@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -28,11 +29,13 @@ from explorer.contract import (
     Reach,
     SpanRequest,
     StoreItem,
+    Unauthorized,
     Unsupported,
 )
 from explorer.engines.cortex import cache as caches
 from explorer.engines.cortex.cache import ListingCache
 from explorer.engines.cortex.engine import CortexEngine
+from explorer.engines.cortex.failures import refusal
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
@@ -321,3 +324,34 @@ async def test_a_request_given_up_at_any_moment_takes_no_connection_away_for_goo
                     await asyncio.sleep(0)
                 task.cancel()
         await until(lambda: double.open_connections <= 1)
+
+
+# --- a key that leaks
+
+KEY = "key-4f1c9a0d77e2"
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+@pytest.mark.parametrize("status", [400, 403, 500])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"errorCode":"%s"}' % KEY.encode(),
+        b'{"error_code":"x%s","message":"m"}' % KEY.encode(),
+        b'{"error":"Bearer%%20%s"}' % KEY.replace("-", "%2D").encode(),
+        b'{"error":{"message":"key-4f1c\\n9a0d77e2"}}',
+        "\u200b".join(KEY).encode(),
+        KEY.encode("utf-16"),
+        b'{"details":{"capability":"%s"}}' % KEY.encode(),
+    ],
+)
+def test_however_the_server_spells_the_key_no_error_repeats_it(body: bytes, status: int, hosted: bool) -> None:
+    error = refusal("head", status, body, hosted=hosted, secrets=[KEY])
+    said = re.sub(r"[\W_]|%2D|20", "", f"{error} {error.refusal}").lower()
+    assert "4f1c9a0d77e2" not in said
+
+
+@pytest.mark.parametrize("depth", [900, 6000])
+def test_an_error_nested_without_end_is_an_error(depth: int) -> None:
+    body = b'{"error":' * depth + b"1" + b"}" * depth
+    assert isinstance(refusal("head", 403, body, hosted=True, secrets=[KEY]), Unauthorized)
