@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 2**20
 """Of all memories together; the files used longest ago go first."""
-_VERSION = 1
+_VERSION = 2
 _ROWS_A_LINE = 300  # a line is written and read at once, and nothing else of the program meanwhile
 _HELD = ("ids", "events", "heads", "texts", "micros", "nanos")
 _LOCK_WAIT_S = 2.0
@@ -46,8 +46,8 @@ class Saved:
     """One scope as it was read whole."""
 
     rows: Rows
-    recent: list[str]
-    """The newest events."""
+    recent: dict[str, str]
+    """The newest events, each with a digest of what it holds."""
     foreign: list[str]
     """Events of other programs."""
     is_cut: bool
@@ -156,17 +156,23 @@ class ListingCache:
     # finds a mark that is not its own keeps nothing more.
 
     def _remove(self, files: list[Path]) -> None:
-        try:
+        """What cannot be marked goes all the same; what cannot go is emptied, as nothing removed may be read again."""
+        with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._locked():
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked())
                 self._is_current()
-                epoch = secrets.token_hex(8)
-                (self.folder / "removed").write_text(epoch)
-                self._epoch = epoch
-                for file in files:
-                    file.unlink(missing_ok=True)
-        except OSError as error:
-            log.warning("the listing kept of a scope cannot be removed: %s", type(error).__name__)
+                self._mark()
+            except OSError as error:
+                log.warning("a removal is not marked for other programs: %s", type(error).__name__)
+            for file in files:
+                _discard(file)
+
+    def _mark(self) -> None:
+        epoch = secrets.token_hex(8)
+        (self.folder / "removed").write_text(epoch)
+        self._epoch = epoch
 
     def _is_current(self) -> bool:
         try:
@@ -191,6 +197,18 @@ class ListingCache:
             yield
         finally:
             os.close(handle)  # which also unlocks
+
+
+def _discard(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        try:
+            os.truncate(file, 0)
+        except FileNotFoundError:  # no folder at all
+            pass
+        except OSError as error:
+            log.warning("the listing kept of a scope cannot be removed: %s", type(error).__name__)
 
 
 def _encoded(path: str, saved: Saved, size: int) -> Iterator[bytes]:

@@ -78,8 +78,8 @@ class DirectWire(Wire):
             appended += [self.appended("experience/bulk", result) for result in results]
         return Appended(appended[-1].event_id, all(one.replayed for one in appended))
 
-    async def _forget(self, body: dict[str, Any]) -> None:
-        await self._ask("POST", "forget", body=body)
+    async def _forget(self, body: dict[str, Any]) -> Any:
+        return await self._ask("POST", "forget", body=body)
 
     async def erase(self, scope: str) -> Erased:
         body = {"scope": scope, "confirm_all": True, "audit_note": "tinymemory: erase"}

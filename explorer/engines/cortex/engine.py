@@ -196,10 +196,12 @@ class CortexEngine(MemoryEngine):
         return await self._ranking.recall(req)
 
     async def forget(self, target: ForgetTarget) -> ForgetReport:
-        return await self._removing.forget(target, self._likely(target.ids or []))
+        knows_all = self._snapshot.holds_all(None, everywhere=True)
+        return await self._removing.forget(target, self._likely(target.ids or []), knows_all=knows_all)
 
     async def forget_within(self, ids: Listed[ItemId], reach: Reach | None) -> ForgetReport:
-        return await self._removing.forget_within(ids, reach, self._likely(ids))
+        knows_all = self._snapshot.holds_all(reach)
+        return await self._removing.forget_within(ids, reach, self._likely(ids), knows_all=knows_all)
 
     async def erase(self, req: EraseRequest) -> EraseReport:
         req.check()

@@ -13,6 +13,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from explorer.contract import (
     Conflict,
@@ -28,6 +29,7 @@ from explorer.contract.errors import Fault
 
 _MAX_SAID = 300  # characters of the server's own words
 _MAX_CODE = 64
+_MAX_DEPTH = 5
 _DASH = " — "
 _CODE = re.compile(rf"\[([A-Z0-9_]{{1,{_MAX_CODE}}})\] ")
 _NO_CODE = re.compile(r"[^A-Za-z0-9_]+")
@@ -89,7 +91,7 @@ def refusal(
     """
     value = _json(body)
     said = _clean(_words(value, body, hosted=hosted), secrets)
-    code = _code(value, status, hosted=hosted)
+    code = _code(value, status, hosted=hosted, secrets=secrets)
     kind = _ERRORS.get(status, EngineFailure)
     if hosted and status == 400 and code == "CONFLICT":  # as an older backend says it
         kind = Conflict
@@ -108,15 +110,19 @@ def alien(text: str) -> EngineFailure:
     return error
 
 
-def _code(value: Any, status: int, *, hosted: bool) -> str:
+def _code(value: Any, status: int, *, hosted: bool, secrets: Sequence[str]) -> str:
     if not hosted:  # its codes are part of its words; only this one decides anything here
         found = value.get("error_code") if isinstance(value, dict) else None
         return STATE_CHANGED if found == STATE_CHANGED else ""
     for name in ("errorCode", "error_code"):
         found = value.get(name) if isinstance(value, dict) else None
-        if isinstance(found, str) and (code := _NO_CODE.sub("", found).upper()[:_MAX_CODE]):
-            return code
+        if isinstance(found, str) and (code := _as_code(found)) and not any(_as_code(one) in code for one in secrets):
+            return code[:_MAX_CODE]
     return _CODES.get(status, f"HTTP_{status}")
+
+
+def _as_code(text: str) -> str:
+    return _NO_CODE.sub("", text).upper()
 
 
 def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
@@ -136,9 +142,9 @@ def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
     return ""
 
 
-def _capability(value: Any) -> str:
+def _capability(value: Any, depth: int = 0) -> str:
     """The capability that the server says is missing, wherever in its answer it says so."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or depth > _MAX_DEPTH:
         return ""
     for name in _CAPABILITY:
         found = value.get(name)
@@ -146,7 +152,8 @@ def _capability(value: Any) -> str:
             return found
         if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
             return ", ".join(found)
-    return next(filter(None, (_capability(value.get(name)) for name in ("details", "detail", "error", "data"))), "")
+    below = (value.get(name) for name in ("details", "detail", "error", "data"))
+    return next(filter(None, (_capability(one, depth + 1) for one in below)), "")
 
 
 def _json(body: bytes) -> Any:
@@ -179,6 +186,9 @@ def _clean(text: str, secrets: Sequence[str]) -> str:
         for form in (secret, json.dumps(secret)[1:-1]):
             text = text.replace(form, "(key)")
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    joined = "".join(unquote(text).split())
+    if any("".join(secret.split()) in joined for secret in secrets if secret.strip()):
+        return "(key)"  # spelled in some other way
     return f"{text[:_MAX_SAID]}…" if len(text) > _MAX_SAID else text
 
 

@@ -73,16 +73,15 @@ class HostedWire(Wire):
             "unknown; store the same again, which completes it"
         )
 
-    async def _forget(self, body: dict[str, Any]) -> None:
+    async def _forget(self, body: dict[str, Any]) -> Any:
         attempt = 1
         while True:
             try:
-                await self._ask("POST", "forget", body=body, headers=self._claim())
-                return
+                return await self._ask("POST", "forget", body=body, headers=self._claim())
             except NotFound:
                 if attempt == 1:
                     raise
-                return  # an earlier attempt did it
+                return {"deleted": {"events": 0}}  # an earlier attempt did it, or one of many was gone before
             except Unavailable:
                 if attempt == _ATTEMPTS:
                     raise

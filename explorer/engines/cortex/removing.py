@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from explorer.contract import (
     Conflict,
+    EngineFailure,
     EraseReport,
     EraseRequest,
     ForgetReport,
@@ -25,7 +26,7 @@ from explorer.contract import (
 )
 from explorer.engines.cortex.labels import narrowing
 from explorer.engines.cortex.reading import NOWHERE, Likely
-from explorer.engines.cortex.walking import Found, Site, Walk
+from explorer.engines.cortex.walking import Found, Lookup, Site, Walk
 from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
 
 
@@ -36,14 +37,20 @@ class Removing:
         self._walk = walk
         self._on_changed = on_changed
 
-    async def forget(self, target: ForgetTarget, likely: Likely = NOWHERE) -> ForgetReport:
-        """An error part way leaves forgotten what was; asking again is safe."""
+    async def forget(self, target: ForgetTarget, likely: Likely = NOWHERE, *, knows_all: bool = False) -> ForgetReport:
+        """An error part way leaves forgotten what was; asking again is safe.
+
+        `knows_all`: what is in a likely scope is in no other.
+        """
         target.check()
         if target.filter is not None:
             return await self._forget_matching(target.filter)
-        return await self._forget_ids(target.ids or [], likely, self._walk.everywhere, lambda site: True)
+        ids = target.ids or []
+        return await self._forget_ids(ids, likely, self._walk.everywhere, lambda site: True, knows_all=knows_all)
 
-    async def forget_within(self, ids: Sequence[ItemId], reach: Reach | None, likely: Likely = NOWHERE) -> ForgetReport:
+    async def forget_within(
+        self, ids: Sequence[ItemId], reach: Reach | None, likely: Likely = NOWHERE, *, knows_all: bool = False
+    ) -> ForgetReport:
         if not ids:
             raise InvalidRequest("forget needs at least one id")
         if any(map(is_blank, ids)):
@@ -53,6 +60,7 @@ class Removing:
             likely,
             lambda: self._walk.sites(reach, complete=True),
             lambda site: admitted_by(reach, site.scope.namespace),
+            knows_all=knows_all,
         )
 
     async def _forget_ids(
@@ -61,21 +69,22 @@ class Removing:
         likely: Likely,
         list_sites: Callable[[], Awaitable[list[Site]]],
         is_meant: Callable[[Site], bool],
+        *,
+        knows_all: bool,
     ) -> ForgetReport:
-        """Looks in the likely scopes first, and for what is not there in all that `list_sites` names.
-
-        An id is a hash of the item's kind and node too, so that it is in no other scopes than theirs.
-        """
+        """Looks in the likely scopes, and in all that `list_sites` names: another program may have copied an item."""
         wanted = list(dict.fromkeys(ids))
         near: dict[Site, list[ItemId]] = {}
         for path, there in likely.items():
             for site in filter(is_meant, self._walk.twins(path)):
                 near[site] = [*near.get(site, []), *there]
-        held = await self._walk.look_up(near)
+        held: Lookup = await self._walk.look_up(near) if knows_all else {}
         found = {id for by_id in held.values() for id in by_id}
         rest = [id for id in wanted if id not in found]
         if rest:
-            for site, by_id in (await self._walk.look_up({site: rest for site in await list_sites()})).items():
+            # The likely ones again: the server may not name them yet.
+            sites = [*await list_sites(), *near]
+            for site, by_id in (await self._walk.look_up(dict.fromkeys(sites, rest))).items():
                 held[site] = {**held.get(site, {}), **by_id}
         forgotten: set[ItemId] = set()
         for site, by_id in held.items():
@@ -107,24 +116,31 @@ class Removing:
     async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
         """Those of the events that went by this call: one that was gone before must not keep the others."""
         try:
-            await self._walk.wire.forget(site.path, event_ids)
+            is_sure = await self._walk.wire.forget(site.path, event_ids)
         except (NotFound, InvalidRequest, Conflict):
             if len(event_ids) == 1:
-                if await self._is_held(site, event_ids[0], item_of):
+                if await self._still_held(site, event_ids, item_of):
                     raise
                 return []
         else:
-            return list(event_ids)
+            held = [] if is_sure else await self._still_held(site, event_ids, item_of)
+            if len(held) < len(event_ids):
+                gone = [event_id for event_id in event_ids if event_id not in held]
+                return [*gone, *await self._forget_events(site, held, item_of)] if held else gone
+            if len(event_ids) == 1:
+                raise EngineFailure(
+                    f"{self._walk.wire.label} was asked to forget an event of `{site.path}` and holds it still"
+                )
         middle = len(event_ids) // 2
         return [
             *await self._forget_events(site, event_ids[:middle], item_of),
             *await self._forget_events(site, event_ids[middle:], item_of),
         ]
 
-    async def _is_held(self, site: Site, event_id: str, item_of: Mapping[str, ItemId]) -> bool:
-        id = item_of[event_id]
-        held = await self._walk.look_up({site: [id]})
-        return any(found.event_id == event_id for found in held[site].get(id, ()))
+    async def _still_held(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
+        held = await self._walk.look_up({site: [item_of[event_id] for event_id in event_ids]})
+        there = {found.event_id for events in held[site].values() for found in events}
+        return [event_id for event_id in event_ids if event_id in there]
 
     async def erase(self, req: EraseRequest) -> EraseReport:
         """Raises Unsupported, before anything goes, where the server would take more than was asked for."""
@@ -133,10 +149,21 @@ class Removing:
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
         named = await self._walk.named(req.reach.at, complete=True)
-        sites = {path: self._walk.site(path) for path in named.paths}
-        meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
-        held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
-        self._refuse_hiding(meant, [path for path in held if path not in meant])
+        meant: dict[str, Site] = {}
+        kept: list[str] = []
+        for path in named.paths:
+            readings = self._walk.readings(path)
+            are_meant = [_is_meant(site, req) for site in readings]
+            if not any(are_meant):
+                kept.append(readings[0].path if readings else path)
+            elif all(are_meant):
+                meant[readings[0].path] = readings[0]
+            else:
+                raise Unsupported(
+                    f"`{path}` is a scope of the retired root and of the scope root, for different nodes, of which one "
+                    "was not asked for; forget the items instead"
+                )
+        self._refuse_hiding(meant, kept)
         erased, receipts = 0, []
         # The server only hides what is below an erased scope, and keeps its write keys.
         for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
@@ -150,13 +177,9 @@ class Removing:
         return EraseReport(erased_scopes=erased, receipts=receipts)
 
     def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
-        above = {f"{path}/": path for path in meant}
         for path in kept:
-            # Hosted, a path of no layout still has the tenant's prefix.
-            prefix, _, rest = path.partition("/")
-            bare = rest if self._walk.wire.hosted and prefix.startswith("org:") else path
-            for start, erased in above.items():
-                if path.startswith(start) or bare.startswith(start):
+            for erased in meant:
+                if self._walk.lies_below(path, erased):
                     raise Unsupported(
                         f"erasing `{erased}` would hide `{path}` as well, which lies below it and was not asked for; "
                         "forget the items instead"

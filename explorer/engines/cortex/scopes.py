@@ -125,6 +125,10 @@ class Layout:
         starts = range(len(node)) if self.hosted else (0,)
         if any(node[at : at + len(self._base)] == self._base for at in starts):
             raise InvalidRequest(f"namespace `{namespace}` repeats the scope root `{self.root}`")
+        for kind in ItemKind:
+            scope = Scope(self.path(namespace, kind), namespace, kind)
+            if self.parse(scope.path) != scope:
+                raise InvalidRequest(f"namespace `{namespace}` has no scopes of its own below `{self.root}`")
 
 
 def _holds(namespace: Namespace, kind: SegmentKind) -> bool:

@@ -7,7 +7,9 @@ removes is told to it by scope; what others do is found out by `refresh`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -43,8 +45,8 @@ class Kept:
     held: set[ItemId] = field(default_factory=set)
     foreign: list[str] = field(default_factory=list)
     """Events of other programs."""
-    recent: list[str] = field(default_factory=list)
-    """The newest events, at most `RECENT`."""
+    recent: dict[str, str] = field(default_factory=dict)
+    """The newest events, at most `RECENT`, each with a digest of what it holds."""
     known: set[str] = field(default_factory=set)
     """Events at which a walk for what is new comes to its end; without any, all is read."""
     saved: Saved | None = None
@@ -59,7 +61,7 @@ class Kept:
     """Whether the cache has just this."""
     shared: Shared = field(default_factory=Shared)
     # The walk that goes on:
-    seen: dict[str, None] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
     fresh: list[Start] = field(default_factory=list)
     cursor: str | None = None
     pages: int = 0
@@ -81,12 +83,25 @@ class Kept:
         self.saved, self.recent, self.foreign = saved, saved.recent, saved.foreign
         self.known, self.is_cut = {*saved.rows.events, *saved.recent}, saved.is_cut
 
-    def clear(self) -> None:
-        self.rows, self.held, self.foreign, self.recent = self.rows.emptied(), set(), [], []
+    def is_another(self, events: Sequence[RawEvent]) -> bool:
+        """Whether a page shows that what the cache has is not of this memory: another key may open another one at the
+        same place, whose events have the same ids.
+        """
+        if self.saved is None or self.known.isdisjoint(raw.id for raw in events):
+            return False
+        alike = [self.recent[raw.id] == digest_of(raw) for raw in events if raw.id in self.recent]
+        return not alike or not all(alike)
 
-    def take(self, new: Iterable[str], starts: Iterable[Start], foreign: Iterable[str]) -> None:
+    def disown(self) -> None:
+        """Read all, and nothing from the cache."""
+        self.saved, self.known, self.pages = None, set(), 0
+
+    def clear(self) -> None:
+        self.rows, self.held, self.foreign, self.recent = self.rows.emptied(), set(), [], {}
+
+    def take(self, new: Mapping[str, str], starts: Iterable[Start], foreign: Iterable[str]) -> None:
         """What a page has that was not met before."""
-        self.seen.update(dict.fromkeys(new))
+        self.seen.update(new)
         self.foreign += foreign
         for start in starts:
             if self.known:
@@ -113,7 +128,7 @@ class Kept:
             for place, start in enumerate(reversed(self.fresh)):
                 self.add(start, first + place)
         self.is_saved = is_known and not self.seen and (self.is_saved or saved is not None)
-        self.recent = [*self.seen, *self.recent][:RECENT]
+        self.recent = dict(itertools.islice({**self.seen, **self.recent}.items(), RECENT))
         if is_added:
             self.known.update(self.seen)
         else:
@@ -121,6 +136,10 @@ class Kept:
         self.seen, self.fresh, self.cursor = {}, [], None
         self.is_whole = True
         return same
+
+
+def digest_of(raw: RawEvent) -> str:
+    return hashlib.sha256("\0".join([raw.text, *raw.labels]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +249,19 @@ class Snapshot:
         kept = self._kept.get(path)
         return kept is not None and id in kept.held
 
+    def holds_all(self, reach: Reach | None, *, everywhere: bool = False) -> bool:
+        """Whether each scope that a read of `reach` touches is read to its end; `everywhere`: each that there is."""
+        wanted = EVERYTHING if reach is None else reach
+        listing = self._listings.get(Namespace.ROOT)
+        if listing is None or listing.is_cut or not listing.sites:
+            return False
+        for site in listing.sites | self._written:
+            if everywhere or wanted.admits(site.scope.namespace):
+                kept = self._kept.get(site.path)
+                if kept is None or not kept.is_current or kept.is_cut:
+                    return False
+        return True
+
     def paths_of(self, ids: Iterable[ItemId]) -> set[str]:
         """The scopes that hold some of these items, as far as they are read."""
         wanted = set(ids)
@@ -286,7 +318,7 @@ class Snapshot:
             for node in (Namespace.ROOT, at):
                 if node not in self._listings:
                     named = await self._walk.named(node)
-                    sites = frozenset(site for path in named.paths if (site := self._walk.site(path)) is not None)
+                    sites = frozenset(site for path in named.paths for site in self._walk.readings(path))
                     self._listings[node] = Listed(sites, named.is_cut)
                     self._note_listed(node)
                 if not self._listings[node].is_cut:
@@ -333,7 +365,7 @@ class Snapshot:
         for path, kept in list(self._kept.items()):
             if kept.is_current and not kept.is_saved:
                 kept.is_saved = is_saved = True
-                saved = Saved(kept.rows, list(kept.recent), list(kept.foreign), kept.is_cut)
+                saved = Saved(kept.rows, dict(kept.recent), list(kept.foreign), kept.is_cut)
                 await asyncio.to_thread(self._cache.save, path, saved, len(kept.rows), self._cache.drops(path))
         if is_saved:
             await asyncio.to_thread(self._cache.trim)
@@ -359,17 +391,20 @@ class Snapshot:
             raise
         if self._kept.get(kept.site.path) is not kept:
             return
+        if kept.is_another(page.events):
+            kept.disown()
+            return
         met = [raw.id for raw in page.events]
         new = {raw.id: raw for raw in page.events if raw.id not in kept.known and raw.id not in kept.seen}
         # To decode a page takes longer than the loop may stand still.
-        starts, foreign = await asyncio.to_thread(self._decoded, kept.site, list(new.values()))
+        digests, starts, foreign = await asyncio.to_thread(self._decoded, kept.site, list(new.values()))
         if self._kept.get(kept.site.path) is not kept:
             return
         # Only now: who is cancelled before leaves the page to be asked for again.
         kept.touched = time()
         kept.pages += 1
         kept.cursor = page.next_cursor
-        kept.take(new, starts, foreign)
+        kept.take(digests, starts, foreign)
         is_known = not kept.known.isdisjoint(met)
         if is_known or kept.cursor is None or kept.pages >= MAX_PAGES:
             kept.is_cut = kept.is_cut if is_known else kept.cursor is not None
@@ -378,8 +413,9 @@ class Snapshot:
             self._number(kept, same)
         self.generation += 1
 
-    def _decoded(self, site: Site, events: Iterable[RawEvent]) -> tuple[list[Start], list[str]]:
-        """Those of the events that start an item, and the ids of those that are other programs'."""
+    def _decoded(self, site: Site, events: Iterable[RawEvent]) -> tuple[dict[str, str], list[Start], list[str]]:
+        """The events by their digests, those that start an item, and the ids of those that are other programs'."""
+        digests = {raw.id: digest_of(raw) for raw in events}
         starts, foreign = [], []
         for raw in events:
             if continues(raw.labels):  # as half of all events may, and to decode one takes as long as all else
@@ -389,7 +425,7 @@ class Snapshot:
                 starts.append(Start.of(raw, found.envelope, self._dictionary))
             elif raw.id in self._walk.foreign:
                 foreign.append(raw.id)
-        return starts, foreign
+        return digests, starts, foreign
 
     def _number(self, kept: Kept, same: int) -> None:
         """Note with which version of the snapshot the rows after the first `same` came.

@@ -27,6 +27,8 @@ from explorer.engines.json_endpoint import KEY
 from explorer.engines.registry import is_private
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 MAX_ANSWER_BYTES = 64 * 2**20
@@ -88,6 +90,10 @@ class Transport:
         self._hosted = hosted
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._pool: _Pool | None = None
+        self._trust: ssl.SSLContext | None = None
+        """The certificates that are trusted, which take long to load."""
+        self._left: list[_Pool] = []
+        """Pools that get no more requests, until they are closed."""
         self._opening = asyncio.Lock()
         self._pause_ends = 0.0
         self._actor: str | None = None
@@ -158,9 +164,12 @@ class Transport:
                         self._is_idle.clear()
                         await self._is_idle.wait()
         finally:
-            pool, self._pool = self._pool, None
-            if pool is not None:
-                await pool.client.aclose()
+            if self._pool is not None:
+                self._left.append(self._pool)
+                self._pool = None
+            for pool in self._left:
+                pool.under_way = 0
+            await self._close_left()
 
     @contextlib.asynccontextmanager
     async def _alive(self) -> AsyncIterator[None]:
@@ -256,7 +265,7 @@ class Transport:
             headers["x-cortex-actor"] = self._actor
         fault: TinyMemoryError
         pool.under_way += 1
-        is_whole = False
+        is_whole = is_ended = False
         try:
             async with (
                 asyncio.timeout(self.timing.request_s),
@@ -264,18 +273,20 @@ class Transport:
             ):
                 pool.may_share = response.http_version == "HTTP/2"
                 reply = await self._read(response, self.head(method, route))
-            is_whole = reply.is_whole
+            is_whole, is_ended = reply.is_whole, True
             return reply
         except TinyMemoryError:
+            is_ended = True
             raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError):
             fault = EngineFailure(f"{self.head(method, route)} cannot be asked: the request is no valid one")
         except httpx.DecodingError:
             fault = EngineFailure(f"{self.head(method, route)} gave an answer that cannot be unpacked")
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            is_ended = not isinstance(error, TimeoutError)
             fault = broken(self.head(method, route), error)
         finally:
-            await self._give_back(pool, is_whole=is_whole)
+            await self._give_back(pool, is_reusable=is_whole or (is_ended and not pool.may_share))
         # Outside the handler: the library's error holds the request and with it the key.
         raise fault
 
@@ -321,21 +332,32 @@ class Transport:
                 self._pool = _Pool(client, may_share=self._origin.startswith("https:") and _has_http2())
             return self._pool
 
-    async def _give_back(self, pool: _Pool, *, is_whole: bool) -> None:
+    async def _give_back(self, pool: _Pool, *, is_reusable: bool) -> None:
         """Note that a request ended. A connection that others share does not end with one that was given up, and what
-        still comes for that takes up its window until nothing comes for anyone: such a pool gets no more requests.
+        still comes for that takes up its window until nothing comes for anyone. One of its own may never be free again
+        where the cancel came while it was taken or let go of. Such a pool gets no more requests.
         """
         pool.under_way -= 1
-        if not is_whole and pool.may_share and pool is self._pool:
+        if not is_reusable and pool is self._pool:
             self._pool = None
-        if pool is not self._pool and not pool.under_way:
+            self._left.append(pool)
+        await self._close_left()
+
+    async def _close_left(self) -> None:
+        """Close the pools that nobody uses any more; one whose closing is cancelled stays for the next time."""
+        for pool in [pool for pool in self._left if not pool.under_way]:
             await pool.client.aclose()
+            if pool in self._left:
+                self._left.remove(pool)
 
     def _made(self) -> httpx.AsyncClient:
         import httpx
 
         try:
+            if self._trust is None:
+                self._trust = httpx.create_ssl_context(trust_env=self._may_use_proxy)
             return httpx.AsyncClient(
+                verify=self._trust,
                 http2=_has_http2(),
                 timeout=httpx.Timeout(None, connect=self.timing.connect_s),
                 limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),

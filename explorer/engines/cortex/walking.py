@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from explorer.contract import EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach
+from explorer.contract import EngineFailure, InvalidRequest, ItemId, ItemKind, Namespace, Reach, wire
 from explorer.contract.namespace import EVERYTHING
 from explorer.engines.cortex.envelope import Envelope, decode
 from explorer.engines.cortex.labels import id_label
@@ -128,7 +128,7 @@ class Walk:
         return _ordered(self._parsed(await self.named(Namespace.ROOT, complete=True)))
 
     def _parsed(self, named: Scopes) -> set[Site]:
-        return {site for path in named.paths if (site := self.site(path)) is not None}
+        return {site for path in named.paths for site in self.readings(path)}
 
     def _touched(self, named: Scopes, reach: Reach, kinds: Sequence[ItemKind]) -> set[Site]:
         return {
@@ -155,12 +155,24 @@ class Walk:
         return Scopes(list(paths), any(listing.is_cut for listing in listings))
 
     def site(self, path: str) -> Site | None:
-        """The scope that a path names in either layout; None for a path of neither."""
-        for layout, is_retired in self._layouts:
-            scope = layout.parse(path)
-            if scope is not None:
-                return Site(scope, is_retired)
-        return None
+        """The scope that a path names, in the layout that is written to first; None for a path of neither."""
+        return next(iter(self.readings(path)), None)
+
+    def readings(self, path: str) -> list[Site]:
+        """The scope that a path names in each layout: two where one root lies in the other."""
+        sites = [
+            Site(scope, is_retired) for layout, is_retired in self._layouts if (scope := layout.parse(path)) is not None
+        ]
+        # Hosted, a root is found after any prefix, so that a root which is a node below the other is found there too.
+        longest = max((len(site.path) for site in sites), default=0)
+        return [site for site in sites if len(site.path) == longest]
+
+    def lies_below(self, path: str, above: str) -> bool:
+        """Whether a path that the server named is below a scope."""
+        if self._layouts[0][0].root != "":
+            return f"/{above}/" in f"/{path}"
+        tenant, _, rest = path.partition("/")
+        return path.startswith(f"{above}/") or (tenant.startswith("org:") and rest.startswith(f"{above}/"))
 
     def twins(self, path: str) -> list[Site]:
         """The scope that a path names, and those of the same node and kind in the other layout."""
@@ -263,8 +275,8 @@ def read_cursor(tag: str, cursor: str) -> object:
     if not cursor.startswith(tag) or not _HEX.fullmatch(cursor, len(tag)):
         raise unknown_cursor(cursor)
     try:
-        return json.loads(bytes.fromhex(cursor[len(tag) :]))
-    except (ValueError, RecursionError) as error:
+        return wire.loads(bytes.fromhex(cursor[len(tag) :]))
+    except wire.WireError as error:
         raise unknown_cursor(cursor) from error
 
 
@@ -298,4 +310,8 @@ async def in_order(calls: Sequence[Callable[[], Awaitable[T]]], at_most: int = A
 
 
 def _ordered(sites: Iterable[Site]) -> list[Site]:
-    return sorted(sites, key=lambda site: site.order)
+    """In reading order, each scope once though both layouts have it."""
+    by_path: dict[str, Site] = {}
+    for site in sorted(sites, key=lambda site: site.is_retired):
+        by_path.setdefault(site.path, site)
+    return sorted(by_path.values(), key=lambda site: site.order)

@@ -196,10 +196,14 @@ class Wire(ABC):
         model = diagnostics.get("answer_model") if isinstance(diagnostics, dict) else None
         return Answered(answer, model if isinstance(model, str) else None)
 
-    async def forget(self, scope: str, event_ids: Sequence[str]) -> None:
-        """Remove events of a scope, and what was derived from them; nothing is sent where there are none."""
+    async def forget(self, scope: str, event_ids: Sequence[str]) -> bool:
+        """Remove events of a scope, and what was derived from them; nothing is sent where there are none.
+
+        False where some may be there still, or were gone before.
+        """
+        is_sure = True
         for ids in batches(event_ids, MAX_FORGOTTEN):
-            await self._forget(
+            value = await self._forget(
                 {
                     "scope": scope,
                     "layers": ["events"],
@@ -208,9 +212,14 @@ class Wire(ABC):
                     "audit_note": "tinymemory: forget",
                 }
             )
+            deleted = value.get("deleted") if isinstance(value, dict) else None
+            count = deleted.get("events") if isinstance(deleted, dict) else None
+            is_sure = is_sure and not (type(count) is int and count < len(ids))
+        return is_sure
 
     @abstractmethod
-    async def _forget(self, body: dict[str, Any]) -> None: ...
+    async def _forget(self, body: dict[str, Any]) -> Any:
+        """What the server says of it."""
 
     async def scopes(self, prefix: str) -> Scopes:
         """The registered scopes at or below a prefix, behind a tenant's prefix too; "" is all."""

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 from explorer.contract import (
     Conversation,
+    InvalidRequest,
     ItemId,
+    ItemKind,
+    Namespace,
     StoreItem,
     StoreOptions,
     StoreReceipt,
@@ -77,8 +80,7 @@ class Writing:
         """
         check_batch(list(items))
         for item in items:
-            for layout in self._layouts:
-                layout.refuse(item.meta.namespace)
+            self._refuse(item.meta.namespace)
         # Hashing and cutting take a while for long texts.
         plans = await asyncio.to_thread(lambda: [_plan(item, self._settings.layout) for item in items])
         if self._settings.owner is not None and self._settings.layout.root:
@@ -96,9 +98,16 @@ class Writing:
                 self._on_written(scope)  # what was read before it was listed is not all there is
         return receipts
 
-    @property
-    def _layouts(self) -> list[Layout]:
-        return [layout for layout in (self._settings.layout, self._settings.retired) if layout is not None]
+    def _refuse(self, namespace: Namespace) -> None:
+        layout, retired = self._settings.layout, self._settings.retired
+        layout.refuse(namespace)
+        if retired is None:
+            return
+        retired.refuse(namespace)
+        for path in (layout.path(namespace, kind) for kind in ItemKind):
+            scope = retired.parse(path)
+            if scope is not None and scope.path == path:
+                raise InvalidRequest(f"namespace `{namespace}` lies in the retired scope root `{retired.root}`")
 
     def _knows_by_key(self, plans: Sequence[_Plan], *, waits: bool) -> bool:
         """Whether the server's own check for a repeated write is enough: a host that logs each turn as it comes."""

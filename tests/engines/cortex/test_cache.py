@@ -286,7 +286,7 @@ async def test_a_file_that_is_damaged_or_another_s_is_ignored(folder: Path, spoi
                 one.write_bytes(two.read_bytes())
             case "version":
                 first, _, rest = data.partition(b"\n")
-                one.write_bytes(json.dumps({**json.loads(first), "version": 2}).encode() + b"\n" + rest)
+                one.write_bytes(json.dumps({**json.loads(first), "version": 99}).encode() + b"\n" + rest)
             case "folder":
                 one.unlink()
                 one.mkdir()
@@ -309,7 +309,7 @@ async def test_where_nothing_can_be_kept_all_is_read(tmp_path: Path) -> None:
 
 def test_any_id_of_the_server_is_kept(folder: Path) -> None:
     one, path = kept(folder), "app:tinymemory/app:learnings"
-    saved = Saved(Rows(new_dictionary(), path), ["evt\ud800", "\n", "\u2028"], [""], is_cut=True)
+    saved = Saved(Rows(new_dictionary(), path), {"evt\ud800": "", "\n": "a", "\u2028": "b"}, [""], is_cut=True)
     one.save(path, saved, 0, one.drops(path))
     again = one.load(path, new_dictionary())
     assert again is not None

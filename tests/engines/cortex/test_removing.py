@@ -95,11 +95,11 @@ async def test_what_was_read_before_says_where_to_look_and_no_other_scope_is_ask
     async with served() as (double, engine):
         items = [fact(f"of {number}", f"agent:a{number}") for number in range(5)]
         ids = lay(double, engine, *items)
-        await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
         for forget in (
             lambda: engine.forget(ForgetTarget(ids=[ids[1], ids[3]])),
             lambda: engine.forget_within([ids[0], ids[4]], None),
         ):
+            await engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
             double.forget_requests()
             assert (await forget()).forgotten == 2
             assert double.counts() == {"events": 2, "forget": 2}
