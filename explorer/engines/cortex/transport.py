@@ -82,7 +82,8 @@ class Transport:
         self._origin = f"{url.scheme}://{url.netloc.lower()}"
         self._host = url.netloc.lower()
         # As everywhere: what goes to this computer goes there directly, whatever proxy the environment names.
-        self._may_use_proxy = url.scheme == "https" or not is_private(endpoint)
+        self._is_encrypted = url.scheme == "https"
+        self._may_use_proxy = self._is_encrypted or not is_private(endpoint)
         self._credential = credential
         self._label = label
         self._hosted = hosted
@@ -318,7 +319,7 @@ class Transport:
             if self._pool is None:
                 # In a thread: the library and the certificates take a moment to load.
                 client = await asyncio.to_thread(self._made)
-                self._pool = _Pool(client, may_share=self._origin.startswith("https:") and _has_http2())
+                self._pool = _Pool(client, may_share=self._is_encrypted and _has_http2())
             return self._pool
 
     async def _give_back(self, pool: _Pool, *, is_whole: bool) -> None:
@@ -336,6 +337,8 @@ class Transport:
 
         try:
             return httpx.AsyncClient(
+                # Certificates take longer to load than all else, and what is not encrypted has no use for them.
+                verify=self._is_encrypted,
                 http2=_has_http2(),
                 timeout=httpx.Timeout(None, connect=self.timing.connect_s),
                 limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
