@@ -201,7 +201,7 @@ class Transport:
             raise self._refusal(method, route, reply, key)
         if not reply.body and not (self._hosted and is_wrapped):
             return None
-        value = await self._decoded(method, route, reply.body)
+        value = await self._decoded(method, route, reply.body, key)
         if not (self._hosted and is_wrapped):
             return value
         success = value.get("success") if isinstance(value, dict) else None
@@ -359,27 +359,30 @@ class Transport:
             fault = EngineFailure(f"{self.head(method, route)} cannot be asked: the request has no JSON form")
         raise fault
 
-    async def _decoded(self, method: str, route: str, body: bytes) -> Any:
+    async def _decoded(self, method: str, route: str, body: bytes, key: str) -> Any:
         try:
             if len(body) > _LONG_BYTES:
                 return await asyncio.to_thread(wire.loads, body)
             return wire.loads(body)
         except wire.WireError as error:
             fault = str(error)
-        raise alien(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
+        raise alien(f"{self.head(method, route)} gave an answer that cannot be read", fault, self._secrets(key))
 
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
         return f"{self._label}: {method} {route} at {self._host}"
 
+    def _secrets(self, key: str) -> list[str]:
+        """What no message may hold, though a server repeats it."""
+        return [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]
+
     def _refusal(self, method: str, route: str, reply: _Reply, key: str) -> TinyMemoryError:
-        hidden = [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]
         return refusal(
             f"{self.head(method, route)} answered {reply.status}",
             reply.status,
             reply.body,
             hosted=self._hosted,
-            secrets=hidden,
+            secrets=self._secrets(key),
             retry_after_s=reply.asks_to_wait_s,
         )
 
