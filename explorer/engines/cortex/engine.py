@@ -202,6 +202,7 @@ class CortexEngine(MemoryEngine):
         return await self._removing.forget_within(ids, reach, self._likely(ids))
 
     async def erase(self, req: EraseRequest) -> EraseReport:
+        req.check()
         try:
             return await self._removing.erase(req)
         finally:
