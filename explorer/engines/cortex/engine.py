@@ -85,7 +85,7 @@ class CortexEngine(MemoryEngine):
         self._snapshot = Snapshot(self._walk, cache)
         self._browsing = Browsing(self._snapshot)
         self._removing = Removing(self._walk, self._snapshot.forget_scope)
-        self._writing = Writing(wire, settings, lambda scope: self._snapshot.note_written(scope.path))
+        self._writing = Writing(self._walk, settings, lambda scope: self._snapshot.note_written(scope.path))
 
     def descriptor(self) -> EngineDescriptor:
         return self._descriptor.model_copy(deep=True)

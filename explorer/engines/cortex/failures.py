@@ -29,7 +29,6 @@ from explorer.contract.errors import Fault
 
 _MAX_SAID = 300  # characters of the server's own words
 _MAX_CODE = 64
-_MAX_DEPTH = 5
 _DASH = " — "
 _CODE = re.compile(rf"\[([A-Z0-9_]{{1,{_MAX_CODE}}})\] ")
 _NO_CODE = re.compile(r"[^A-Za-z0-9_]+")
@@ -47,7 +46,8 @@ _ERRORS: dict[int, type[TinyMemoryError]] = {
 }
 
 _SAID_IN = ("error", "message", "detail")
-_CAPABILITY = ("capability", "required_capability", "missing_capability", "capabilities", "missing_capabilities")
+_CAPABILITIES = ("capability", "required_capability", "missing_capability", "capabilities", "missing_capabilities")
+_CAPABILITY = re.compile(r"[\w.:*/-]{1,64}", re.ASCII)  # its name is told in this program's own words: no text fits
 
 _FAULTS: Mapping[str, tuple[Fault, str]] = {
     "timeout": ("timeout", "was not answered in time (timeout); try again"),
@@ -103,9 +103,10 @@ def refusal(
     return error
 
 
-def alien(text: str) -> EngineFailure:
-    """The error for an answer that is none of CortexDB's."""
-    error = EngineFailure(text)
+def alien(head: str, fault: str = "", secrets: Sequence[str] = ()) -> EngineFailure:
+    """The error for an answer that is none of CortexDB's. `fault` may quote it; `secrets` are kept out of that."""
+    said = _clean(fault, secrets)
+    error = EngineFailure(f"{head}{f'{_DASH}{said}' * bool(said)}")
     error.refusal = Refusal(fault="alien")
     return error
 
@@ -142,18 +143,21 @@ def _hint(status: int, code: str, value: Any, secrets: Sequence[str]) -> str:
     return ""
 
 
-def _capability(value: Any, depth: int = 0) -> str:
+def _capability(value: Any) -> str:
     """The capability that the server says is missing, wherever in its answer it says so."""
-    if not isinstance(value, dict) or depth > _MAX_DEPTH:
-        return ""
-    for name in _CAPABILITY:
-        found = value.get(name)
-        if isinstance(found, str):
-            return found
-        if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
-            return ", ".join(found)
-    below = (value.get(name) for name in ("details", "detail", "error", "data"))
-    return next(filter(None, (_capability(one, depth + 1) for one in below)), "")
+    left = [value]  # not by recursion: an answer may be nested deeper than Python's own stack allows
+    while left:
+        part = left.pop(0)
+        if not isinstance(part, dict):
+            continue
+        for name in _CAPABILITIES:
+            found = part.get(name)
+            all_found = found if isinstance(found, list) else [found]
+            names = [one for one in all_found if isinstance(one, str) and _CAPABILITY.fullmatch(one)]
+            if names:
+                return ", ".join(names)
+        left += [part.get(name) for name in ("details", "detail", "error", "data")]
+    return ""
 
 
 def _json(body: bytes) -> Any:
@@ -166,18 +170,30 @@ def _json(body: bytes) -> Any:
 def _words(value: Any, body: bytes, *, hosted: bool) -> str:
     """The server's own words, of any form."""
     if not isinstance(value, dict):
-        return body.decode("utf-8", "replace")
+        return _raw(value, body)
     said = next(filter(None, (_text(value.get(name)) for name in _SAID_IN)), "")
     code = value.get("error_code")
     if not hosted and isinstance(code, str) and code:
         return f"{code}: {said}" if said else code
-    return said or body.decode("utf-8", "replace")
+    return said or _raw(value, body)
+
+
+def _raw(value: Any, body: bytes) -> str:
+    """All of an answer. JSON is written anew: as it came, any character of a secret may be escaped."""
+    return body.decode("utf-8", "replace") if value is None else _written(value)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _written(value)
     return value if isinstance(value, str) else ""
+
+
+def _written(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return ""
 
 
 def _clean(text: str, secrets: Sequence[str]) -> str:

@@ -55,8 +55,8 @@ def narrowing(filter: MetaFilter) -> list[str]:
     )
     for tag, value in fields:
         if value is not None:
-            stored = sent_id(value) if tag in "ts" else value
-            return [_label(tag, form) for form in dict.fromkeys((value, stored or ""))]
+            stored = (sent_id(value) or value) if tag in ("t", "s") else value
+            return [_label(tag, form) for form in dict.fromkeys((value, stored))]
     return [_label("k", kind.value) for kind in dict.fromkeys(filter.sources)]
 
 

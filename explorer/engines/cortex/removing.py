@@ -143,8 +143,7 @@ class Removing:
         return [event_id for event_id in event_ids if event_id in there]
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        """Raises Unsupported, before anything goes, where the server would take more than was asked for."""
-        req.check()
+        """For a checked request. Raises Unsupported, before anything goes, where more than that would go."""
         wire = self._walk.wire
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())

@@ -84,7 +84,8 @@ class Transport:
         self._origin = f"{url.scheme}://{url.netloc.lower()}"
         self._host = url.netloc.lower()
         # As everywhere: what goes to this computer goes there directly, whatever proxy the environment names.
-        self._may_use_proxy = url.scheme == "https" or not is_private(endpoint)
+        self._is_encrypted = url.scheme == "https"
+        self._may_use_proxy = self._is_encrypted or not is_private(endpoint)
         self._credential = credential
         self._label = label
         self._hosted = hosted
@@ -209,7 +210,7 @@ class Transport:
             raise self._refusal(method, route, reply, key)
         if not reply.body and not (self._hosted and is_wrapped):
             return None
-        value = await self._decoded(method, route, reply.body)
+        value = await self._decoded(method, route, reply.body, key)
         if not (self._hosted and is_wrapped):
             return value
         success = value.get("success") if isinstance(value, dict) else None
@@ -329,7 +330,7 @@ class Transport:
             if self._pool is None:
                 # In a thread: the library and the certificates take a moment to load.
                 client = await asyncio.to_thread(self._made)
-                self._pool = _Pool(client, may_share=self._origin.startswith("https:") and _has_http2())
+                self._pool = _Pool(client, may_share=self._is_encrypted and _has_http2())
             return self._pool
 
     async def _give_back(self, pool: _Pool, *, is_reusable: bool) -> None:
@@ -354,10 +355,11 @@ class Transport:
         import httpx
 
         try:
-            if self._trust is None:
+            # Certificates take longer to load than all else, and what is not encrypted has no use for them.
+            if self._trust is None and self._is_encrypted:
                 self._trust = httpx.create_ssl_context(trust_env=self._may_use_proxy)
             return httpx.AsyncClient(
-                verify=self._trust,
+                verify=self._trust or False,
                 http2=_has_http2(),
                 timeout=httpx.Timeout(None, connect=self.timing.connect_s),
                 limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
@@ -378,27 +380,30 @@ class Transport:
             fault = EngineFailure(f"{self.head(method, route)} cannot be asked: the request has no JSON form")
         raise fault
 
-    async def _decoded(self, method: str, route: str, body: bytes) -> Any:
+    async def _decoded(self, method: str, route: str, body: bytes, key: str) -> Any:
         try:
             if len(body) > _LONG_BYTES:
                 return await asyncio.to_thread(wire.loads, body)
             return wire.loads(body)
         except wire.WireError as error:
             fault = str(error)
-        raise alien(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
+        raise alien(f"{self.head(method, route)} gave an answer that cannot be read", fault, self._secrets(key))
 
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
         return f"{self._label}: {method} {route} at {self._host}"
 
+    def _secrets(self, key: str) -> list[str]:
+        """What no message may hold, though a server repeats it."""
+        return [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]
+
     def _refusal(self, method: str, route: str, reply: _Reply, key: str) -> TinyMemoryError:
-        hidden = [key, *(value for value in self._headers.values() if len(value) >= _MIN_SECRET)]
         return refusal(
             f"{self.head(method, route)} answered {reply.status}",
             reply.status,
             reply.body,
             hosted=self._hosted,
-            secrets=hidden,
+            secrets=self._secrets(key),
             retry_after_s=reply.asks_to_wait_s,
         )
 

@@ -30,7 +30,6 @@ from explorer.engines.cortex.envelope import Envelope, Event, lay_out, newer_id
 from explorer.engines.cortex.scopes import Layout, Scope
 from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.walking import Site, Walk
-from explorer.engines.cortex.wires import Wire
 
 _QUERY = 256
 """Characters of a text that are enough to find it by."""
@@ -65,12 +64,12 @@ class _Written:
 
 
 class Writing:
-    """Stores items over one wire. `on_written` is told of each scope whose events may not be what they were."""
+    """Stores items. `on_written` is told of each scope whose events may not be what they were."""
 
-    def __init__(self, wire: Wire, settings: CortexSettings, on_written: Callable[[Scope], None]) -> None:
-        self._wire = wire
+    def __init__(self, walk: Walk, settings: CortexSettings, on_written: Callable[[Scope], None]) -> None:
+        self._walk = walk
+        self._wire = walk.wire
         self._settings = settings
-        self._walk = Walk(wire, settings)
         self._on_written = on_written
 
     async def store_many(self, items: Sequence[StoreItem], options: StoreOptions) -> list[StoreReceipt]:

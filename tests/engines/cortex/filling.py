@@ -8,7 +8,6 @@ from typing import Any
 
 from explorer.contract import ItemId, StoreItem
 from explorer.engines.cortex.engine import CortexEngine
-from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.scopes import Layout
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex import flows
@@ -23,9 +22,7 @@ def put(double: CortexDouble, wire: str, items: Iterable[StoreItem], layout: Lay
     for item in items:
         id = item.fingerprint()
         path = (layout or LEGACY[wire]).path(item.meta.namespace, item.item_kind)
-        for event in lay_out(item, id):
-            scope = double.rooted(path) if wire == "hosted" else path
-            double.put(scope, event.text, event.labels, modality=event.modality, role=event.role)
+        flows.put_at(double, double.rooted(path) if wire == "hosted" else path, item, id)
         ids.append(id)
     return ids
 

@@ -114,12 +114,19 @@ def lay(
     ids = []
     for item in items:
         id = item.fingerprint()
-        for event in lay_out(item, id):
-            if only is None or event.part in only:
-                more = {"role": event.role, "modality": event.modality, "observed_at": event.observed_at}
-                double.put(stored_at(double, engine, item), event.text, event.labels, **more)
+        put_at(double, stored_at(double, engine, item), item, id, only)
         ids.append(id)
     return ids
+
+
+def put_at(
+    double: CortexDouble, path: str, item: StoreItem, id: ItemId, only: Container[int | None] | None = None
+) -> None:
+    """An item as another client of the same deployment stores it under `id`; `only` these turns or pieces of it."""
+    for event in lay_out(item, id):
+        if only is None or event.part in only:
+            more = {"role": event.role, "modality": event.modality, "observed_at": event.observed_at}
+            double.put(path, event.text, event.labels, **more)
 
 
 def long_note(title: str = "Handbook", namespace: str = "", **fields: Any) -> Document:

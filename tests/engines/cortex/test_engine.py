@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -135,6 +135,19 @@ async def test_on_the_direct_wire_beliefs_are_built_scope_by_scope() -> None:
         asked = [body["scope"] for body in double.bodies("build_beliefs")]
         assert sorted(asked) == sorted([scope_of(engine, items[0]), scope_of(engine, items[2])])
         assert await engine.beliefs(BeliefsRequest(reach=req.reach, limit=5)) == []
+
+
+async def test_beliefs_of_a_retired_root_are_not_built() -> None:
+    async with CortexDouble() as double, AsyncExitStack() as stack:
+        before = await stack.enter_async_context(aclosing(opened(double, scope_root="user:42")))
+        now = await stack.enter_async_context(
+            aclosing(opened(double, scope_root="org:42", retired_scope_root="user:42"))
+        )
+        lay(double, before, fact("a"), fact("b", "agent:a"))
+        lay(double, now, fact("c"))
+        receipt = await now.consolidate(ConsolidateRequest(reach=Reach.exact(at("")), kinds=[ItemKind.LEARNING]))
+        assert receipt.scopes == 1
+        assert [body["scope"] for body in double.bodies("build_beliefs")] == ["org:42/app:learnings"]
 
 
 async def test_on_the_hosted_wire_the_backends_schedule_does_it_and_nothing_is_sent() -> None:

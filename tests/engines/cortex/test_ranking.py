@@ -29,7 +29,20 @@ from explorer.engines.cortex.labels import narrowing
 from explorer.engines.cortex.walking import write_cursor
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
-from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, long_note, meta, note, opened, scope_of, served, talk
+from tests.engines.cortex.flows import (
+    LAYOUTS,
+    at,
+    fact,
+    lay,
+    long_note,
+    meta,
+    note,
+    opened,
+    put_at,
+    scope_of,
+    served,
+    talk,
+)
 
 LEARNINGS = [ItemKind.LEARNING]
 AT_ROOT = Reach.exact(at(""))
@@ -299,6 +312,14 @@ async def test_what_the_filter_does_not_admit_is_neither_counted_nor_cited() -> 
         said = await told(engine, "tea?", tags_any=["x"])
         assert [cited.id for cited in said.citations] == [below.fingerprint()]
         assert double.bodies("answer")[0]["scope"] == scope_of(engine, below)
+
+
+async def test_an_item_in_the_scope_of_another_kind_is_cited_but_not_found() -> None:
+    async with served() as (double, engine):
+        lay(double, engine, note("tea is stored"))
+        put_at(double, "app:tinymemory/app:documents", stray := fact("tea astray"), stray.fingerprint())
+        assert [hit.text for hit in (await found(engine, "tea")).hits] == ["tea is stored"]
+        assert [cited.snippet for cited in (await told(engine, "tea?")).citations] == ["tea astray", "tea is stored"]
 
 
 async def test_with_a_reach_its_nodes_are_asked_whether_registered_or_not() -> None:

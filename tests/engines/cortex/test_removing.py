@@ -167,6 +167,18 @@ async def test_what_is_malformed_is_refused_before_anything_is_asked() -> None:
         assert double.requests == []
 
 
+async def test_an_erase_that_is_refused_leaves_what_was_read() -> None:
+    async with served() as (double, engine):
+        lay(double, engine, fact("a"))
+        counting = [ExploreRequest(facet=Facet.KIND, limit=9)]
+        await engine.explore_many(counting)
+        double.forget_requests()
+        with pytest.raises(InvalidRequest):
+            await engine.erase(EraseRequest(reach=EVERYWHERE))
+        assert (await engine.explore_many(counting))[0].total == 1
+        assert double.requests == []
+
+
 @pytest.mark.parametrize("layout", BOTH)
 async def test_events_go_a_hundred_at_a_time(layout: str) -> None:
     async with served(layout) as (double, engine):

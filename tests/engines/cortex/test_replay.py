@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -36,7 +36,7 @@ from explorer.contract import (
 from explorer.engines.cortex.envelope import ChunkPart, Envelope, decode, lay_out, newer_id
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
-from tests.engines.cortex.flows import opened
+from tests.engines.cortex.flows import opened, put_at
 from tests.fakes import learning
 
 CALLED = MemoryMeta(tool_call=ToolCallRef(name="search", id="call-7"))
@@ -93,16 +93,9 @@ class Memory:
         path = f"app:tinymemory/{LEAVES[item.item_kind.value]}"
         return self.double.rooted(path) if self._hosted else path
 
-    def put(self, item: StoreItem, id: ItemId, parts: Iterable[int | None] | None = None) -> None:
+    def put(self, item: StoreItem, id: ItemId, parts: Container[int | None] | None = None) -> None:
         """What another program stored of the item under `id`: all, or the parts named."""
-        for event in lay_out(item, id):
-            if parts is None or event.part in parts:
-                more: dict[str, Any] = {
-                    "role": event.role,
-                    "modality": event.modality,
-                    "observed_at": event.observed_at,
-                }
-                self.double.put(self.scope(item), event.text, event.labels, **more)
+        put_at(self.double, self.scope(item), item, id, parts)
 
     def put_cut(self, item: Document, id: ItemId, ends: Sequence[int], parts: Iterable[int]) -> None:
         """The pieces named of a document that another program cut after `ends` characters, each as one text."""

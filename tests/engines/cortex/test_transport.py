@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import socket
 import ssl
 import time
@@ -698,11 +699,24 @@ async def test_a_capability_that_is_missing_is_named(hosted: bool, body: Any) ->
 
 
 @EACH_WIRE
-@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"details":7,"capability":null}', b"nonsense"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"details":7,"capability":null}',
+        b'{"capabilities":[]}',
+        b'{"capability":"what is stored here"}',
+        b"nonsense",
+        pytest.param(b'{"error":' * 800 + b"1" + b"}" * 800, id="nested"),
+    ],
+)
 async def test_where_no_capability_is_named_the_refusal_is_told_all_the_same(hosted: bool, body: bytes) -> None:
     async with answering() as server, asking(server, hosted=hosted) as wire:
         server.otherwise = Reply(body, 403)
-        assert "may not do this" in (await failure(wire.ask("GET", "v1/events"), Unauthorized)).text
+        error = await failure(wire.ask("GET", "v1/events"), Unauthorized)
+    assert without_words(error).partition(" — ")[0].endswith("may not do this; check what it may do")
 
 
 @EACH_WIRE
@@ -724,12 +738,26 @@ async def test_words_of_the_server_are_short_one_line_and_without_secrets(hosted
             assert without_words(error) == f"{head} — (the server's words are withheld)"
 
 
-async def test_a_key_that_json_writes_otherwise_is_hidden_too() -> None:
-    key = 'a"b\\c-0123456789'
-    async with answering() as server, asking(server, credential=StaticCredential(key)) as wire:
-        server.otherwise = reply({"error": {"said": key}}, 500)
+@EACH_WIRE
+@pytest.mark.parametrize("form", [{"error": {"said": "{}"}}, {"why": "{}"}, ["{}"]])
+async def test_a_key_that_json_writes_otherwise_is_hidden_too(hosted: bool, form: Any) -> None:
+    key = 'a"b\\c&-0123456789'
+    written = json.dumps(form).replace("{}", json.dumps(key)[1:-1].replace("&", "\\u0026"))
+    async with answering() as server, asking(server, hosted=hosted, credential=StaticCredential(key)) as wire:
+        server.otherwise = Reply(written.encode(), 500)
         error = await failure(wire.ask("GET", "v1/events"), Unavailable)
+    assert "(key)" in error.text
     assert "0123456789" not in error.text
+
+
+@EACH_WIRE
+async def test_of_an_answer_that_cannot_be_read_only_what_is_withheld_may_be_the_servers(hosted: bool) -> None:
+    async with answering() as server, asking(server, hosted=hosted) as wire:
+        server.otherwise = Reply(f'{{"{KEY} and what is stored":1,"{KEY} and what is stored":2}}'.encode())
+        error = await failure(wire.ask("GET", "v1/events"), EngineFailure)
+    assert KEY not in error.text
+    assert "(key) and what is stored" in error.text
+    assert "stored" not in without_words(error)
 
 
 async def test_without_words_of_a_server_nothing_is_withheld() -> None:

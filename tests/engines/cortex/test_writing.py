@@ -16,7 +16,6 @@ from explorer.contract import (
     Document,
     DocumentBody,
     InvalidRequest,
-    ItemId,
     Learning,
     StoreItem,
     StoreOptions,
@@ -32,10 +31,12 @@ from explorer.engines.cortex.hosted import HostedWire
 from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.scopes import Scope
 from explorer.engines.cortex.settings import CortexSettings
+from explorer.engines.cortex.walking import Walk
 from explorer.engines.cortex.wires import Wire
 from explorer.engines.cortex.writing import Writing
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
+from tests.engines.cortex.flows import put_at
 
 QUICK = Timing(retry_s=0.001, poll_s=0.001, most_poll_s=0.01, pause_s=0.01, listed_s=5.0, ranked_s=5.0)
 ACCEPTED = StoreOptions(wait=Wait.ACCEPTED)
@@ -52,7 +53,7 @@ class Store:
         kind = HostedWire if hosted else DirectWire
         self.wire: Wire = kind(self.settings, StaticCredential(double.token), timing)
         self.told: list[str] = []
-        self.writing = Writing(self.wire, self.settings, self._on_written)
+        self.writing = Writing(Walk(self.wire, self.settings), self.settings, self._on_written)
 
     def _on_written(self, scope: Scope) -> None:
         self.told.append(scope.path)
@@ -103,15 +104,6 @@ def book(**meta: Any) -> Document:
 def called(text: str = "it was called", call: str = "call-1") -> Learning:
     """An item that has two ids."""
     return fact(text, tool_call={"name": "save", "id": call})
-
-
-async def put_by_other(store: Store, item: StoreItem, id: ItemId, parts: list[int] | None = None) -> None:
-    """Events as another program writes them, straight into the log."""
-    for event in lay_out(item, id):
-        if parts is None or event.part in parts:
-            store.double.put(
-                store.path(item), event.text, event.labels, modality=event.modality, observed_at=event.observed_at
-            )
 
 
 # How often the server is asked
@@ -212,11 +204,11 @@ async def test_an_item_twice_in_a_batch(hosted: bool) -> None:
 
 
 @both_wires
-@pytest.mark.parametrize("held", [[0], [1], [2], [0, 2], [1, 2]])
-@pytest.mark.parametrize("item", [talk("one", "two", "three"), book()], ids=["talk", "book"])
-async def test_what_is_half_written_is_completed(item: StoreItem, held: list[int], hosted: bool) -> None:
+@pytest.mark.parametrize("held", [[1], [1, 2]])
+async def test_a_document_without_its_first_piece_is_completed(held: list[int], hosted: bool) -> None:
     async with opened(hosted=hosted) as store:
-        await put_by_other(store, item, item.fingerprint(), held)
+        item = book()
+        put_at(store.double, store.path(item), item, item.fingerprint(), held)
         assert await store.put(item) == [StoreReceipt(id=item.fingerprint(), replayed=False)]
         assert len(store.texts(item)) == 3
         assert store.back(item) == item
@@ -266,43 +258,6 @@ async def test_all_pages_of_a_lookup_are_read(hosted: bool) -> None:
 
 
 # Two ids
-
-
-@both_wires
-async def test_an_item_of_a_newer_program_is_not_stored_twice(hosted: bool) -> None:
-    async with opened(hosted=hosted) as store:
-        item = called()
-        newer = newer_id(item)
-        assert newer is not None
-        await put_by_other(store, item, newer)
-        assert await store.put(item) == [StoreReceipt(id=newer, replayed=True)]
-        assert len(store.texts(item)) == 1
-        # Two calls that differ by the call alone are one item there.
-        again = await store.put(called(call="call-2"), called(call="call-3"))
-        assert again == [StoreReceipt(id=newer, replayed=True)] * 2
-
-
-@both_wires
-async def test_a_half_written_item_of_a_newer_program_is_completed_under_its_id(hosted: bool) -> None:
-    async with opened(hosted=hosted) as store:
-        item = talk("one", "two", tool_call={"name": "save", "id": "1"})
-        newer = newer_id(item)
-        assert newer is not None
-        await put_by_other(store, item, newer, [1])
-        assert await store.put(item) == [StoreReceipt(id=newer, replayed=False)]
-        held = [decode(event.text, event.labels) for event in store.double.held(store.path(item))]
-        assert [(each.id, each.part) for each in held if each is not None] == [(newer, 1), (newer, 0)]
-
-
-@both_wires
-async def test_of_two_ids_this_programs_own_wins(hosted: bool) -> None:
-    async with opened(hosted=hosted) as store:
-        item = called()
-        newer = newer_id(item)
-        assert newer is not None
-        await put_by_other(store, item, item.fingerprint())
-        await put_by_other(store, item, newer)
-        assert await store.put(item) == [StoreReceipt(id=item.fingerprint(), replayed=True)]
 
 
 @both_wires
