@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from explorer.contract import (
+    Conflict,
     EngineFailure,
     ExploreRequest,
     Facet,
@@ -23,14 +24,18 @@ from explorer.contract import (
     ItemKind,
     ListRequest,
     MetaFilter,
+    NotFound,
     Reach,
     RecallRequest,
     SpanRequest,
     StoreItem,
+    TinyMemoryError,
     Unauthorized,
+    Unavailable,
 )
 from explorer.engines.cortex import ranking
 from explorer.engines.cortex.engine import CortexEngine
+from explorer.engines.cortex.failures import is_insufficient_credits
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
 from tests.engines.cortex.flows import LAYOUTS, at, fact, lay, listed, long_note, note, opened, scope_of, served, talk
@@ -180,6 +185,44 @@ async def test_a_bulk_answer_that_leaves_events_out_is_a_failure_and_the_next_st
         assert double.count("bulk") == 1
         assert (await engine.store(item)).replayed
         assert [held.text for held in double.log] == ["hot?", "very", "how hot?"]
+
+
+async def test_a_place_deeper_than_the_backend_takes_is_an_invalid_request() -> None:
+    root = "/".join(f"team:t{number}" for number in range(29))
+    async with CortexDouble() as double, aclosing(opened(double, hosted=True, scope_root=root)) as engine:
+        await engine.store(fact("tea", "agent:a"))
+        assert len(await listed(engine)) == 1
+        with pytest.raises(InvalidRequest, match="TinyHumans"):
+            await engine.store(fact("tea", "agent:a/project:p"))
+        assert len(double.log) == 1
+
+
+RELAYED: list[tuple[int, type[TinyMemoryError], type[TinyMemoryError]]] = [
+    (400, InvalidRequest, InvalidRequest),
+    (401, Unauthorized, Unavailable),  # of the backend's own key, which the user's cannot mend
+    (402, EngineFailure, EngineFailure),
+    (403, Unauthorized, Unavailable),
+    (404, NotFound, NotFound),
+    (409, Conflict, Conflict),
+    (413, InvalidRequest, InvalidRequest),
+    (422, InvalidRequest, InvalidRequest),
+    (429, Unavailable, Unavailable),
+    (500, Unavailable, Unavailable),
+    (503, Unavailable, Unavailable),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(("status", "direct", "hosted"), RELAYED, ids=lambda value: str(value))
+async def test_a_failure_of_the_servers_engine_is_its_kind_of_error(
+    layout: str, status: int, direct: type[TinyMemoryError], hosted: type[TinyMemoryError]
+) -> None:
+    async with served(layout, failures={"recall": [(status, "NO")] * 3}) as (_, engine):
+        req = FetchRequest(query="tea", mode=FetchMode.HYBRID, filter=_facts(), limit=1)
+        with pytest.raises(TinyMemoryError) as caught:
+            await engine.fetch(req)
+        assert type(caught.value) is (hosted if "hosted" in layout else direct)
+        assert is_insufficient_credits(caught.value) is (status == 402 and "hosted" in layout)
 
 
 # --- packs
