@@ -285,6 +285,28 @@ async def test_a_key_that_may_not_forget_forgets_nothing_and_says_why(
         assert len(texts(it.window)) == 3
 
 
+@pytest.mark.parametrize("wire", filling.WIRES)
+async def test_a_key_that_may_not_write_stores_nothing_and_says_why(
+    wire: str, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(dump_item(learning("from a file", "team:acme")))
+    async with there(qtbot, tmp_path, until, wire=wire) as (it, double):
+        window, transfers = it.window, Transfers(it.window)
+        double.fail_all, double.error_text = (403, "MISSING_CAPABILITY"), "memory:write is missing"
+        await choose(qtbot, until, window.import_action, path)
+        await answer(until, "Continue")
+        await until(lambda: not transfers.jobs.is_busy, 20.0)
+        await until(lambda: window.is_idle)
+        banner = window.error_banner.sentence
+        assert banner.startswith("The key may not do this: ")
+        assert "memory:write is missing" in banner
+        assert "0 items stored" in banner
+        assert double.token not in banner
+        assert len(double.log) == 3
+        await transfers.aclose()
+
+
 # Erasing
 
 
