@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
+from explorer.contract import (
+    Document,
+    DocumentBody,
+    Facet,
+    ItemKind,
+    ListOrder,
+    MemoryMeta,
+    MetaFilter,
+    Namespace,
+    Reach,
+    SortBy,
+    StoreItem,
+    dump_item,
+)
 from explorer.engines.cortex import browsing
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.scopes import Layout
@@ -23,9 +37,10 @@ from explorer.ui import facets as facets_module
 from explorer.ui import items as items_module
 from explorer.ui import job_list, watch
 from explorer.ui.dialogs.remove import ERASE
+from explorer.ui.models.facet_rows import RowType
 from explorer.ui.transfers import Transfers
 from tests.conftest import Until
-from tests.doubles.cortexdb import CortexDouble
+from tests.doubles.cortexdb import Asked, CortexDouble
 from tests.engines.cortex import filling
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
@@ -106,6 +121,70 @@ async def test_counts_and_list_fill_in_while_a_slow_server_is_read(
             assert [(bucket.value, bucket.count) for bucket in tags.page.buckets] == [("red", 120)]
             assert not tags.page.truncated
             assert double.count("scopes") == 1, "all of it is read once"
+
+
+@pytest.mark.parametrize("wire", filling.WIRES)
+async def test_opening_drilling_down_and_listing_read_the_memory_once(
+    wire: str, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    many: list[StoreItem] = [learning(f"item {at}", "team:big", tags=["red"]) for at in range(230)]
+    many += [learning(f"of {at}", f"team:t{at}/agent:a", tags=["blue"]) for at in range(9)]
+    many += [page("readme", BELOW), page("at the root", "root"), learning("boxed", "team:acme/service:nightly")]
+    async with there(qtbot, tmp_path, until, many, wire) as (it, double):
+        window = it.window
+        assert number_of(count_text(window)) == "241 items"
+        in_reach = {path.removeprefix("org:acme/") for path in double.log.scopes()}
+        listings = [asked.params for asked in double.asked if asked.route == "events"]
+        walked = Counter((params["scope"], params.get("cursor")) for params in listings if "labels" not in params)
+        assert {scope for scope, _ in walked} == in_reach
+        assert set(walked.values()) == {1}, "no page is read twice"
+        first_item = 1  # which the viewer shows
+        health = {"health": 1} if wire == "direct" else {"scopes": 1}
+        once = Counter(scopes=1, events=len(in_reach) + 2 + first_item)  # one of the scopes has three pages
+        assert Counter(double.counts()) == once + Counter(health)
+        double.forget_requests()
+
+        async def drilled(filter: MetaFilter, count: str) -> None:
+            window.go_to_filter(filter)
+            await until(lambda: window.is_idle)
+            assert number_of(count_text(window)) == count
+
+        await drilled(MetaFilter(kinds=[ItemKind.DOCUMENT]), "2 items")
+        await drilled(MetaFilter(tags_any=["red"]), "230 items")
+        await drilled(MetaFilter(reach=Reach.subtree(Namespace.parse("team:t3"))), "1 item")
+        await drilled(MetaFilter(reach=Reach.exact(Namespace.parse("team:acme/service:nightly"))), "1 item")
+        await drilled(MetaFilter(), "241 items")
+        index = window.facets.model.row_index(Facet.KIND, RowType.VALUE, "document")
+        window.facets.tree.scrollTo(index)
+        place = window.facets.delegate.box_area(index).center()
+        qtbot.mouseClick(window.facets.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        await until(lambda: window.is_idle and number_of(count_text(window)) == "2 items")
+        window.back_action.trigger()
+        await until(lambda: window.is_idle and number_of(count_text(window)) == "241 items")
+        for by in (SortBy.KIND, SortBy.NODE):
+            window.items.set_order(ListOrder(by=by))
+            await until(lambda: window.is_idle)
+        window.items.view.scrollToBottom()
+        await until(lambda: window.is_idle and window.items.model.hit(240) is not None)
+        for facet in Facet:
+            window.facets.reveal(facet)
+            await until(lambda: window.is_idle)
+        window.refresh()
+        await until(lambda: window.is_idle)
+        assert [asked.target for asked in double.asked if not is_for_one_item(asked)] == []
+        double.forget_requests()
+        hit = window.items.model.hit(240)
+        assert hit is not None
+        window.items.select_id(hit.id)
+        await until(lambda: window.is_idle and window.viewer.hit is not None)
+        assert [(asked.route, is_for_one_item(asked)) for asked in double.asked] == [("events", True)]
+
+
+def is_for_one_item(asked: Asked) -> bool:
+    """What the viewer asks for, of the one scope that is known to hold the item, and the question for its health."""
+    labels = asked.params.get("labels", "").split(",")
+    is_one = len(labels) == 1 and labels[0].startswith("tm:i:")
+    return is_one or asked.route == "health" or asked.params.get("prefix") == "tmh:probe"
 
 
 async def _at_once(condition: Any, timeout_s: float = 0.0) -> None:
@@ -204,6 +283,28 @@ async def test_a_key_that_may_not_forget_forgets_nothing_and_says_why(
         assert dialog.outcome is None
         await until(lambda: it.window.is_idle)
         assert len(texts(it.window)) == 3
+
+
+@pytest.mark.parametrize("wire", filling.WIRES)
+async def test_a_key_that_may_not_write_stores_nothing_and_says_why(
+    wire: str, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(dump_item(learning("from a file", "team:acme")))
+    async with there(qtbot, tmp_path, until, wire=wire) as (it, double):
+        window, transfers = it.window, Transfers(it.window)
+        double.fail_all, double.error_text = (403, "MISSING_CAPABILITY"), "memory:write is missing"
+        await choose(qtbot, until, window.import_action, path)
+        await answer(until, "Continue")
+        await until(lambda: not transfers.jobs.is_busy, 20.0)
+        await until(lambda: window.is_idle)
+        banner = window.error_banner.sentence
+        assert banner.startswith("The key may not do this: ")
+        assert "memory:write is missing" in banner
+        assert "0 items stored" in banner
+        assert double.token not in banner
+        assert len(double.log) == 3
+        await transfers.aclose()
 
 
 # Erasing

@@ -22,6 +22,8 @@ import pytest
 from explorer.contract import (
     EngineFailure,
     EraseRequest,
+    ExploreRequest,
+    Facet,
     FetchMode,
     FetchRequest,
     ForgetTarget,
@@ -233,15 +235,18 @@ async def test_a_server_that_is_not_there(hosted: bool) -> None:
         assert it.texts() == ["the kiln is hot"]
 
 
-async def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+@WIRES
+async def test_a_name_that_nobody_knows(hosted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    settings = CortexSettings.of(EngineSettings(endpoint="https://cortex.invalid"), hosted=False)
-    engine = CortexEngine(DirectWire(settings, StaticCredential("key-1"), QUICK), settings, DIRECT)
-    with pytest.raises(Unavailable, match=r"CortexDB: .* at cortex\.invalid .*DNS"):
+    settings = CortexSettings.of(EngineSettings(endpoint="https://cortex.invalid"), hosted=hosted)
+    wire = (HostedWire if hosted else DirectWire)(settings, StaticCredential("key-1"), QUICK)
+    engine = CortexEngine(wire, settings, HOSTED if hosted else DIRECT)
+    with pytest.raises(Unavailable, match=r"(CortexDB|TinyHumans): .* at cortex\.invalid .*DNS") as caught:
         await engine.list(EVERYTHING)
+    assert "key-1" not in "".join(traceback.format_exception(caught.value))
     await engine.aclose()
 
 
@@ -293,6 +298,35 @@ async def test_a_cursor_that_leads_back_to_itself(hosted: bool) -> None:
         error = await it.refusal(EngineFailure, it.ids())
         assert "cursor" in error.text
         assert it.double.count("events") == 2
+
+
+@WIRES
+async def test_what_the_window_counts_meets_the_same_faults(hosted: bool) -> None:
+    def count() -> Awaitable[object]:
+        return it.engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+
+    async with spoiled(hosted, proxied={"only": "events"}) as it:
+        await it.engine.store(fact("the kiln is hot"))
+        broken: list[tuple[Fault, type[TinyMemoryError], int]] = [
+            (reset_in_body, Unavailable, ATTEMPTS),
+            (status(503), Unavailable, ATTEMPTS),
+            (NO_JSON[0], EngineFailure, 1),
+            (OTHER_JSON[0], EngineFailure, 1),
+            (status(307, location="http://127.0.0.1:9/"), EngineFailure, 1),
+            (status(401), Unauthorized, 1),
+            (status(403), Unauthorized, 1),
+        ]
+        for fault, kind, attempts in broken:
+            it.proxy.seen.clear()
+            it.proxy.always = fault
+            await it.refusal(kind, count())
+            assert len([asked for asked in it.proxy.seen if "events" in asked]) == attempts
+            it.proxy.always = None
+        it.double.repeat_cursor = True
+        assert "cursor" in (await it.refusal(EngineFailure, count())).text
+        it.double.repeat_cursor = False
+        (counted,) = await it.engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)])
+        assert (counted.total, counted.truncated) == (1, False)
 
 
 @WIRES
@@ -586,8 +620,14 @@ async def test_a_call_that_is_cancelled_leaves_nothing_half_open(hosted: bool, u
             lambda: it.engine.list(EVERYTHING),
             lambda: it.engine.fetch(kiln()),
             lambda: it.engine.store(fact("never mind")),
+            lambda: it.engine.recall(RecallRequest(question="Is the kiln hot?", limit=3)),
+            lambda: it.engine.export(EVERYTHING),
+            lambda: it.engine.explore_many([ExploreRequest(facet=Facet.KIND, limit=9)]),
+            lambda: it.engine.forget(ForgetTarget(ids=[ItemId("never mind")])),
+            lambda: it.engine.erase(EraseRequest(reach=Reach.subtree(Namespace.parse("team:nobody")))),
+            lambda: it.engine.health(),
         ]
-        for _ in range(8):  # more in all than there are connections to lose
+        for _ in range(3):  # more in all than there are connections to lose
             for call in stuck:
                 it.proxy.always = never_answers
                 before = it.proxy.given_up, len(it.proxy.seen)

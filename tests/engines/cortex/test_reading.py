@@ -40,7 +40,6 @@ from tests.engines.cortex.flows import (
     opened,
     scope_of,
     served,
-    stored_at,
     talk,
 )
 
@@ -577,10 +576,11 @@ async def test_counting_ends_at_its_limit_and_says_so_only_where_there_is_more()
 # --- a root that is no longer written to
 
 
-async def test_a_retired_root_is_read_beside_the_new_one_each_item_once_and_never_written() -> None:
+@pytest.mark.parametrize("hosted", [False, True], ids=["direct", "hosted"])
+async def test_a_retired_root_is_read_beside_the_new_one_each_item_once_and_never_written(hosted: bool) -> None:
     async with CortexDouble() as double, AsyncExitStack() as stack:
-        before = await stack.enter_async_context(aclosing(opened(double, scope_root="user:1")))
-        now = opened(double, scope_root="org:1", retired_scope_root="user:1")
+        before = await stack.enter_async_context(aclosing(opened(double, hosted=hosted, scope_root="user:1")))
+        now = opened(double, hosted=hosted, scope_root="org:1", retired_scope_root="user:1")
         engine = await stack.enter_async_context(aclosing(now))
         both, old, new = fact("in both", tags=["b"]), fact("only old", "agent:a"), fact("only new", "agent:b")
         both_again = both.model_copy(update={"meta": meta(tags=["b"], observed_at="2026-01-02T03:04:05Z")})
@@ -598,6 +598,12 @@ async def test_a_retired_root_is_read_beside_the_new_one_each_item_once_and_neve
         assert [each.id for each in exported.items] == ids
         page = await engine.explore(ExploreRequest(facet=Facet.NAMESPACE, limit=9))
         assert {bucket.value: bucket.count for bucket in page.buckets} == {"root": 2, "agent:a": 1, "agent:b": 1}
-        await engine.store(fact("stored now"))
-        assert not any("stored now" in held.text for held in double.held("user:1/app:learnings"))
-        assert stored_at(double, engine, fact("stored now")) == "org:1/app:learnings"
+        old_paths = [path for path in double.log.scopes() if "user:1" in path]
+        held = {path: double.held(path) for path in old_paths}
+        await engine.store_many([fact("stored now"), both, old, talks])
+        assert {path: double.held(path) for path in double.log.scopes() if "user:1" in path} == held
+        bodies = [*double.bodies("experience"), *(body for bulk in double.bodies("bulk") for body in bulk["items"])]
+        written = [body["scope"] for body in bodies]
+        assert written
+        assert all(path.startswith("org:1/") for path in written)
+        assert await listed(engine) == [ids[0], fact("stored now").fingerprint(), *ids[1:]]

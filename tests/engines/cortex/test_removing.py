@@ -22,9 +22,12 @@ from explorer.contract import (
     MetaFilter,
     Reach,
     StoreItem,
+    StoreOptions,
     Unavailable,
     Unsupported,
+    Wait,
 )
+from explorer.engines.cortex import removing
 from explorer.engines.cortex.labels import id_label
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
@@ -530,6 +533,23 @@ async def test_the_server_hides_what_is_below_an_erased_scope(layout: str) -> No
 
 
 @pytest.mark.parametrize("layout", NEWER)
+async def test_where_the_engine_does_not_refuse_what_lies_below_is_lost(
+    layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removing.Removing, "_refuse_hiding", lambda *_: None)
+    async with served(layout) as (_, engine):
+        above, below = above_and_below()
+        await engine.store_many([above, below])
+        await engine.erase(EraseRequest(reach=Reach.exact(at("source:github"))))
+        assert await listed(engine) == []
+        assert await engine.get(GetRequest(ids=[below.fingerprint()])) == []
+        accepted = StoreOptions(wait=Wait.ACCEPTED)
+        assert not (await engine.store_with(above, accepted)).replayed
+        assert (await engine.store_with(below, accepted)).replayed, "its key is still taken"
+        assert await listed(engine) == [above.fingerprint()], "and so it cannot be stored again either"
+
+
+@pytest.mark.parametrize("layout", NEWER)
 async def test_an_erase_that_would_hide_more_is_refused_before_anything_goes(layout: str) -> None:
     async with served(layout) as (double, engine):
         above, below = above_and_below()
@@ -585,10 +605,11 @@ async def test_a_scope_with_the_same_name_elsewhere_is_not_below() -> None:
 # --- a root that is no longer written to
 
 
-async def test_a_retired_root_is_forgotten_and_erased_with_the_new_one() -> None:
+@pytest.mark.parametrize("hosted", [False, True], ids=["direct", "hosted"])
+async def test_a_retired_root_is_forgotten_and_erased_with_the_new_one(hosted: bool) -> None:
     async with CortexDouble() as double, AsyncExitStack() as stack:
-        before = await stack.enter_async_context(aclosing(opened(double, scope_root="user:1")))
-        now = opened(double, scope_root="org:1", retired_scope_root="user:1")
+        before = await stack.enter_async_context(aclosing(opened(double, hosted=hosted, scope_root="user:1")))
+        now = opened(double, hosted=hosted, scope_root="org:1", retired_scope_root="user:1")
         engine = await stack.enter_async_context(aclosing(now))
 
         def refill() -> list[ItemId]:

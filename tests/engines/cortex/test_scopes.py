@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from explorer.contract import ConfigError, InvalidRequest, ItemKind, Namespace, Reach
 from explorer.engines.cortex.scopes import Layout, Scope, checked_root
 from tests.contract import strategies
-from tests.engines.cortex.vectors import VECTORS
+from tests.engines.cortex.vectors import BUILT_IN, VECTORS
 
 LAYOUTS = {
     "legacy": Layout(),
@@ -38,6 +39,31 @@ def test_what_a_path_is(vector: dict[str, Any]) -> None:
         scope = LAYOUTS[name].parse(vector["path"])
         found = None if scope is None else {"namespace": str(scope.namespace), "kind": scope.kind.value}
         assert found == wanted, name
+
+
+@pytest.mark.parametrize("vector", VECTORS["scope_roots"], ids=lambda vector: repr(vector["scope_root"]))
+def test_what_a_root_is(vector: dict[str, Any]) -> None:
+    if "error" in vector:
+        assert vector["error"] == "Config"
+        with pytest.raises(ConfigError, match="scope root"):
+            checked_root(vector["scope_root"])
+    else:
+        assert checked_root(vector["scope_root"]) == vector["used"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["node_prefixes"], ids=lambda vector: vector["namespace"])
+def test_what_is_listed_for_a_node_of_each_layout(vector: dict[str, Any]) -> None:
+    node = Namespace.parse(vector["namespace"])
+    assert {name: LAYOUTS[name].prefixes(node) for name in vector if name != "namespace"} == {
+        name: prefixes for name, prefixes in vector.items() if name != "namespace"
+    }
+
+
+def test_every_group_of_the_vectors_is_read_by_a_test() -> None:
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    groups = {name for name, value in VECTORS.items() if isinstance(value, list)}
+    assert groups == {name for name in groups if f'VECTORS["{name}"]' in tests}
+    assert set(BUILT_IN) == groups
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,15 @@ BUILT_IN: Vectors = {
             "tenant_root_hosted": {"namespace": "root", "kind": "learning"},
         }
     ],
+    "scope_roots": [{"scope_root": "  /org:42/ ", "used": "org:42"}, {"scope_root": "org", "error": "Config"}],
+    "node_prefixes": [
+        {
+            "namespace": "source:pdf",
+            "legacy": ["app:tinymemory/source:pdf"],
+            "v3_root_org_42": ["org:42/source:pdf", "org:42/app:brain/source:pdf"],
+            "tenant_root": ["source:pdf", "app:brain/source:pdf"],
+        }
+    ],
     "cuts": [
         {
             "text": "Intro\n# A\nx\fy\n# B\nz",
