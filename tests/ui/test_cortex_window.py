@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,9 +15,12 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
-from explorer.engines.cortex import browsing
+from explorer.engines import EngineSettings, StaticCredential
+from explorer.engines.cortex import DIRECT, browsing
+from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.scopes import Layout
+from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing
 from explorer.removal.plan import Action, Target
 from explorer.ui import facets as facets_module
@@ -26,7 +30,8 @@ from explorer.ui.dialogs.remove import ERASE
 from explorer.ui.transfers import Transfers
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
-from tests.engines.cortex import filling
+from tests.doubles.fault_proxy import FaultProxy, Link, passes, status
+from tests.engines.cortex import filling, flows
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
 from tests.ui.test_agent_console import answer, question
@@ -204,6 +209,58 @@ async def test_a_key_that_may_not_forget_forgets_nothing_and_says_why(
         assert dialog.outcome is None
         await until(lambda: it.window.is_idle)
         assert len(texts(it.window)) == 3
+
+
+DENIED = json.dumps({"error_code": "MISSING_CAPABILITY", "message": "memory:forget is missing"}).encode()
+
+
+@asynccontextmanager
+async def through(qtbot: QtBot, tmp_path: Path, until: Until) -> AsyncIterator[tuple[Opened, CortexDouble, FaultProxy]]:
+    """As `there`, by a proxy that may spoil what is asked."""
+    async with CortexDouble() as double, FaultProxy(double.endpoint) as proxy:
+        filling.put(double, "direct", ITEMS)
+        settings = CortexSettings.of(EngineSettings(endpoint=proxy.endpoint), hosted=False)
+        wire = DirectWire(settings, StaticCredential(double.token), flows.QUICK)
+        async with opened(qtbot, tmp_path, until, CortexEngine(wire, settings, DIRECT), []) as it:
+            yield it, double, proxy
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("code", [401, 403])
+async def test_a_key_that_is_refused_in_the_middle_of_a_removal_hides_nothing_of_what_went(
+    code: int, action: Action, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        await it.planned(Target.below(Namespace.parse("team:acme")), action)
+        proxy.only = "forget" if action is Action.FORGET else "erasures"
+        proxy.plan, proxy.always = [passes], status(code, DENIED)
+        await it.done()
+        assert it.title.startswith("1 of 2 removed, 1 ")
+        assert len(texts(it.window)) == 2, "the window shows what is left"
+        (left,) = [scope for scope in double.log.scopes() if "team:acme" in scope and double.held(scope)]
+        assert double.held(left)
+
+
+async def test_an_erase_that_goes_on_without_us_is_not_said_to_have_done_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        double.erasure_running_for = 9
+
+        async def polls_are_refused(link: Link) -> None:
+            is_poll = "/erasures/" in link.request.path
+            if is_poll:
+                await link.upstream()
+            await (status(401) if is_poll else passes)(link)
+
+        dialog = await it.planned(Target.at(Namespace.parse("team:acme")), Action.ERASE)
+        proxy.always = polls_are_refused
+        await it.done()
+        assert it.title == "0 of 1 removed, 1 without an answer"
+        everything = " ".join(said(dialog))
+        assert "Whether 1 item was removed is not known." in everything
+        assert "Nothing was erased" not in everything
+        assert "was not removed" not in everything
 
 
 # Erasing

@@ -5,7 +5,8 @@ Source: cortex, "Forget", "Erasures", "forget", "erase".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from explorer.contract import (
     Conflict,
@@ -19,6 +20,7 @@ from explorer.contract import (
     MetaFilter,
     NotFound,
     Reach,
+    TinyMemoryError,
     Unsupported,
     admitted_by,
     is_blank,
@@ -26,7 +28,7 @@ from explorer.contract import (
 from explorer.engines.cortex.labels import narrowing
 from explorer.engines.cortex.reading import NOWHERE, Likely
 from explorer.engines.cortex.walking import Found, Site, Walk
-from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
+from explorer.engines.cortex.wires import MAX_FORGOTTEN, Erased, batches
 
 
 class Removing:
@@ -78,47 +80,47 @@ class Removing:
             for site, by_id in (await self._walk.look_up({site: rest for site in await list_sites()})).items():
                 held[site] = {**held.get(site, {}), **by_id}
         forgotten: set[ItemId] = set()
-        for site, by_id in held.items():
-            forgotten |= await self._remove(site, [event for events in by_id.values() for event in events])
+        with _telling(forgotten):
+            for site, by_id in held.items():
+                await self._remove(site, [event for events in by_id.values() for event in events], forgotten)
         return ForgetReport(forgotten=len(forgotten))
 
     async def _forget_matching(self, filter: MetaFilter) -> ForgetReport:
         labels = narrowing(filter)
         forgotten: set[ItemId] = set()
-        for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
-            pages = self._walk.pages(site, labels)
-            events = [found async for page in pages for found in page if found.envelope.matches(filter)]
-            forgotten |= await self._remove(site, events)
+        with _telling(forgotten):
+            for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
+                pages = self._walk.pages(site, labels)
+                events = [found async for page in pages for found in page if found.envelope.matches(filter)]
+                await self._remove(site, events, forgotten)
         return ForgetReport(forgotten=len(forgotten))
 
-    async def _remove(self, site: Site, events: Sequence[Found]) -> set[ItemId]:
-        """The items of which at least one event went."""
+    async def _remove(self, site: Site, events: Sequence[Found], forgotten: set[ItemId]) -> None:
+        """Adds to `forgotten` the items of which at least one event went."""
         item_of = {found.event_id: found.id for found in events}
-        gone: set[ItemId] = set()
         for batch in batches(list(item_of), MAX_FORGOTTEN):
             try:
-                went = await self._forget_events(site, batch, item_of)
+                await self._forget_events(site, batch, item_of, forgotten)
             finally:
                 self._on_changed(site.path)
-            gone.update(item_of[event_id] for event_id in went)
-        return gone
 
-    async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
-        """Those of the events that went by this call: one that was gone before must not keep the others."""
+    async def _forget_events(
+        self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId], forgotten: set[ItemId]
+    ) -> None:
+        """Forget each by this call: one that was gone before must not keep the others."""
         try:
             await self._walk.wire.forget(site.path, event_ids)
         except (NotFound, InvalidRequest, Conflict):
             if len(event_ids) == 1:
                 if await self._is_held(site, event_ids[0], item_of):
                     raise
-                return []
+                return
         else:
-            return list(event_ids)
+            forgotten.update(item_of[event_id] for event_id in event_ids)
+            return
         middle = len(event_ids) // 2
-        return [
-            *await self._forget_events(site, event_ids[:middle], item_of),
-            *await self._forget_events(site, event_ids[middle:], item_of),
-        ]
+        for half in (event_ids[:middle], event_ids[middle:]):
+            await self._forget_events(site, half, item_of, forgotten)
 
     async def _is_held(self, site: Site, event_id: str, item_of: Mapping[str, ItemId]) -> bool:
         id = item_of[event_id]
@@ -136,16 +138,17 @@ class Removing:
         meant = {site.path: site for site in sites.values() if site is not None and _is_meant(site, req)}
         held = dict.fromkeys(site.path if site is not None else path for path, site in sites.items())
         self._refuse_hiding(meant, [path for path in held if path not in meant])
-        erased, receipts = 0, []
+        erased: list[Erased] = []
         # The server only hides what is below an erased scope, and keeps its write keys.
-        for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
-            try:
-                report = await wire.erase(site.path)
-            finally:
-                self._on_changed(site.path)
-            erased += report.scopes
-            receipts += report.receipts
-        return EraseReport(erased_scopes=erased, receipts=receipts)
+        in_order = sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/"))
+        with _telling(erased):
+            for site in in_order:
+                try:
+                    erased.append(await wire.erase(site.path))
+                finally:
+                    self._on_changed(site.path)
+        receipts = [receipt for each in erased for receipt in each.receipts]
+        return EraseReport(erased_scopes=sum(each.scopes for each in erased), receipts=receipts)
 
     def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
         above = {f"{path}/": path for path in meant}
@@ -163,3 +166,13 @@ class Removing:
 
 def _is_meant(site: Site, req: EraseRequest) -> bool:
     return req.admits(site.scope.kind, MemoryMeta(namespace=site.scope.namespace))
+
+
+@contextlib.contextmanager
+def _telling(done: Collection[object]) -> Iterator[None]:
+    """Have an error say that something went before it."""
+    try:
+        yield
+    except TinyMemoryError as error:
+        error.may_be_done |= bool(done)
+        raise
