@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
 from explorer.engines import EngineSettings, StaticCredential
-from explorer.engines.cortex import DIRECT, browsing
+from explorer.engines.cortex import DIRECT, browsing, wires
 from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.scopes import Layout
@@ -29,6 +29,7 @@ from explorer.ui import job_list, watch
 from explorer.ui.dialogs.remove import ERASE
 from explorer.ui.transfers import Transfers
 from tests.conftest import Until
+from tests.doubles import cortexdb
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.fault_proxy import FaultProxy, Link, passes, status
 from tests.engines.cortex import filling, flows
@@ -111,6 +112,44 @@ async def test_counts_and_list_fill_in_while_a_slow_server_is_read(
             assert [(bucket.value, bucket.count) for bucket in tags.page.buckets] == [("red", 120)]
             assert not tags.page.truncated
             assert double.count("scopes") == 1, "all of it is read once"
+
+
+async def test_all_that_is_selected_while_it_is_read_is_all_of_it(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browsing, "PATIENCE_S", 0.05)
+    many: list[StoreItem] = [learning(f"item {at}", f"team:t{at}") for at in range(40)]
+    async with CortexDouble(listing_delay_ms=60) as double:
+        filling.put(double, "direct", many)
+        async with filling.opened(double) as engine, opened(qtbot, tmp_path, _at_once, engine, []) as it:
+            items = it.window.items
+            await until(lambda: 0 < items.model.rowCount() < 40)
+            items.select_all()
+            items.forget_action.trigger()
+            double.listing_delay_ms = 0
+            await until(lambda: it.removals.dialog is not None and it.dialog.removal is not None)
+            assert it.title == "Forget 40 chosen items"
+
+
+async def test_what_a_server_does_not_name_is_not_taken_for_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((wires, "MAX_SCOPES"), (cortexdb, "SCOPES_MAX")):
+        monkeypatch.setattr(module, name, 4)
+    async with CortexDouble(padding_scopes=9) as double:
+        filling.put(double, "direct", [*ITEMS, learning("first", "agent:a", tags=["drinks"])])
+        async with filling.opened(double) as engine, opened(qtbot, tmp_path, until, engine, []) as it:
+            window = it.window
+            assert texts(window) == {"first"}
+            assert count_text(window) == "1+ items"
+            assert "does not name all" in window.items.count_label.toolTip()
+            for target in (Target.of_filter(MetaFilter(tags_any=["drinks"])), Target.of_filter(MetaFilter())):
+                window.removal_wanted.emit(target, Action.FORGET)
+                await until(lambda: it.removals.dialog is not None and bool(it.dialog.banner.sentence))
+                assert "does not name all nodes" in it.dialog.banner.sentence
+                assert it.dialog.removal is None
+                assert not it.dialog.confirm.remove_button.isEnabled()
+                await it.close()
 
 
 async def _at_once(condition: Any, timeout_s: float = 0.0) -> None:
