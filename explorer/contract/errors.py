@@ -38,6 +38,8 @@ class TinyMemoryError(Exception):
     """Whether the same call may succeed later without a change."""
     refusal: Refusal | None = None
     """How a server told so; None where none was asked, or where it is not known. Set by who raises it."""
+    may_be_done: bool = False
+    """Whether some of what was asked was done, or may yet be, all the same. Set by who raises it. Not in memory-v2."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -177,6 +177,8 @@ class ListPage(Model):
     items: list[Hit]
     next_cursor: Text | None = None
     """None is the end, and only None: a page may be shorter than its limit."""
+    is_cut: Flag = Field(default=False, exclude=True)
+    """Whether items may be at places that the engine did not learn of; this program's own, so not on the wire."""
 
 
 class StoreReceipt(Model):

@@ -63,3 +63,5 @@ class Span(Model):
     """That of the item asked about; None where the listing does not have it."""
     is_partial: Flag = False
     """Whether not all was read when the listing was begun: another, asked for without a name, has more."""
+    is_cut: Flag = False
+    """Whether items may be at places that the engine did not learn of."""

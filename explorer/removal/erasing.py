@@ -42,6 +42,8 @@ class Erasing:
     ) -> None:
         self.error: TinyMemoryError | None = None
         """What ended it early, where an engine did."""
+        self.may_be_done = False
+        """Whether an engine said, beside an error, that it may have done some of it, or goes on with it."""
         self._engine = engine
         self._request = request
         self._preview = preview
@@ -102,12 +104,16 @@ class Erasing:
     async def _ask(self) -> None:
         outcome = self._outcome
         self._writer.note("erase_asked", request=self._request.model_dump(mode="json"))
+        is_open = bool(outcome.unanswered)
         outcome.unanswered += outcome.not_tried
         outcome.not_tried = []
         try:
             report = await self._engine.erase(self._request)
-        except (Unauthorized, ConfigError, Unsupported):  # an answer: it did nothing
-            outcome.not_tried, outcome.unanswered = outcome.unanswered, []
+        except TinyMemoryError as error:
+            self.may_be_done |= error.may_be_done
+            is_open |= error.may_be_done
+            if isinstance(error, Unauthorized | ConfigError | Unsupported) and not is_open:  # an answer: it did nothing
+                outcome.not_tried, outcome.unanswered = outcome.unanswered, []
             raise
         outcome.removed += len(outcome.unanswered)
         outcome.unanswered = []

@@ -47,6 +47,8 @@ class Forgetting:
     ) -> None:
         self.error: TinyMemoryError | None = None
         """What ended it early, where an engine did."""
+        self.may_be_done = False
+        """Whether an engine said, beside an error, that it may have done some of it."""
         self._engine = engine
         self._ids = ids
         self._next = 0
@@ -89,12 +91,17 @@ class Forgetting:
             self._again.append(batch)
             raise
         outcome.unanswered = batch
-        forgotten, took_s = 0, 0.0
+        forgotten, took_s, is_open = 0, 0.0, False
 
         async def forget() -> None:
-            nonlocal forgotten, took_s
+            nonlocal forgotten, took_s, is_open
             asked_at = clock()
-            report = await self._engine.forget(ForgetTarget(ids=batch))
+            try:
+                report = await self._engine.forget(ForgetTarget(ids=batch))
+            except TinyMemoryError as error:
+                self.may_be_done |= error.may_be_done
+                is_open |= error.may_be_done or isinstance(error, Unavailable)
+                raise
             forgotten, took_s = min(report.forgotten, len(batch)), clock() - asked_at
 
         try:
@@ -108,7 +115,8 @@ class Forgetting:
         except Unavailable as error:
             self._end(error)  # unanswered: it may have been done all the same
         except (Unauthorized, ConfigError, Unsupported) as error:  # what holds for each of them
-            self._put_back(batch)
+            if not is_open:  # else some of it may have gone
+                self._put_back(batch)
             self._end(error)
         except TinyMemoryError as error:
             outcome.unanswered = []

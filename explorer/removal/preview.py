@@ -205,13 +205,18 @@ async def _got(engine: MemoryEngine, ids: list[ItemId], reach: Reach | None) -> 
 
 
 async def listed(engine: MemoryEngine, filter: MetaFilter) -> AsyncGenerator[list[Hit], None]:
-    """The pages of a listing to its very end. Raises EngineFailure where it has none."""
+    """The pages of a listing to its very end. Raises EngineFailure where it has none, or is known to leave some out."""
     cursor: str | None = None
     seen: set[str] = set()
     ids: set[ItemId] = set()
     empty = repeats = 0
     while True:
         page = await engine.list_preview(ListRequest(filter=filter, limit=PAGE, cursor=cursor))
+        if page.is_cut:
+            raise EngineFailure(
+                "the engine does not name all nodes that are in reach, so that not all can be counted; "
+                "choose a node that has fewer below it"
+            )
         before = len(ids)
         ids.update(hit.id for hit in page.items)
         empty = 0 if page.items else empty + 1

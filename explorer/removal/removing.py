@@ -209,7 +209,7 @@ class Removal:
             async for step in steps:
                 outcome.waited_s = patience.waited_s
                 yield step
-        await self._settle(preview, outcome)
+        await self._settle(preview, outcome, may_be_done=removing.may_be_done)
         if removing.error is not None and _took_nothing(outcome):
             raise removing.error
         if outcome.stopped is not None:
@@ -281,8 +281,11 @@ class Removal:
         request = self.plan.target.erasing()
         return Erasing(self.engine, request, preview, self._counted_again, outcome, writer, self._control, patience)
 
-    async def _settle(self, preview: Preview, outcome: Outcome) -> None:
-        """What was asked without an answer is looked for: some of it, or all, may have gone."""
+    async def _settle(self, preview: Preview, outcome: Outcome, *, may_be_done: bool) -> None:
+        """What was asked without an answer is looked for: some of it, or all, may have gone.
+
+        Where that `may_be_done`, what is there is not untouched; of an erase it may go yet, so it has no answer.
+        """
         if not outcome.unanswered:
             return
         try:
@@ -291,11 +294,14 @@ class Removal:
             return  # it stays without an answer
         left = [id for id in outcome.unanswered if id in there]
         outcome.removed += len(outcome.unanswered) - len(left)
-        if len(left) == len(outcome.unanswered):
+        is_none_gone = len(left) == len(outcome.unanswered)
+        outcome.unanswered = []
+        if may_be_done and self.plan.action is Action.ERASE:
+            outcome.unanswered = left
+        elif is_none_gone and not may_be_done:
             outcome.not_tried = [*left, *outcome.not_tried]
         else:
             outcome.failed |= dict.fromkeys(left, outcome.stopped or "")
-        outcome.unanswered = []
 
     def _show(self, preview: Preview) -> None:
         self.preview = preview

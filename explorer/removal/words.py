@@ -195,9 +195,17 @@ def doubt(outcome: Outcome) -> str:
     said = []
     if outcome.stopped is not None:
         said.append(sentence(outcome.stopped))
-    if outcome.left:
-        n = len(outcome.left)
+    if n := len(outcome.failed) + len(outcome.not_tried):
         said.append(tr_n("{n} item was not removed.", "{n} items were not removed.", n, n=number(n)))
+    if n := len(outcome.unanswered):
+        said.append(
+            tr_n(
+                "Whether {n} item was removed is not known.",
+                "Whether {n} items were removed is not known.",
+                n,
+                n=number(n),
+            )
+        )
     if outcome.gone_besides:
         said.append(gone_besides(outcome.gone_besides))
     found = [check for check in outcome.checks if check.found]

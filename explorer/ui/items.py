@@ -173,6 +173,7 @@ class ItemList(QWidget):
         self._shown_ask: Ask | None = None  # the one whose rows are on screen
         self._shown_order = ListOrder()  # of those rows, where they are read by place
         self._is_partial = False  # those rows are some of what the engine is still reading
+        self._is_cut = False  # and there may be others that the engine does not know of
         self._is_growth_stopped = False  # by hand
         self._is_growing = False  # they are being put in the place of fewer of them
         self._listing = object()  # another one whenever the rows begin anew
@@ -393,7 +394,7 @@ class ItemList(QWidget):
         self._listing = object()
         self._total = self._stored = self._health = self._read_at = None
         self._counting, self._counted_so_far = False, None
-        self._is_partial = False
+        self._is_partial = self._is_cut = False
         self._let_go = 0
         self._on_copies_said("")
         self._current_id = self._current_place = self._left = self._goes_to = self._stopped_at = None
@@ -867,13 +868,14 @@ class ItemList(QWidget):
             self._shown_order = self._listed_order(self._engine)
             (first, span), *others = page
             self._notes, self._current_place = (), span.place
-            self._is_partial = span.is_partial
+            self._is_partial, self._is_cut = span.is_partial, span.is_cut
             self.model.show_span(span, first, self._shown_order)
             for first, other in others:
                 if other.listing == span.listing:
                     self.model.put_span(other, first)
         else:
-            self._notes, self._current_place, self._is_partial = page.notes, None, False
+            self._notes, self._current_place = page.notes, None
+            self._is_partial = self._is_cut = False
             self.model.show_first(page)
         self._show_sorts()
         self._after_page()
@@ -1378,6 +1380,8 @@ class ItemList(QWidget):
             why_more = tr(
                 "A search is read page by page and not counted before its end; more hits come with “Load more”."
             )
+        if self._is_cut:
+            why_more = tr("The server does not name all of its nodes; there may be more at others.")
         if self._is_partial:
             why_more = tr("The engine is still reading its list; the number grows by itself.")
         self.count_label.setToolTip(why_more)
@@ -1397,7 +1401,7 @@ class ItemList(QWidget):
             return None
         rows, more = self.model.rowCount(), self.model.has_more
         if self.model.listing is not None:
-            return Count(rows, is_least=self._is_partial)
+            return Count(rows, is_least=self._is_partial or self._is_cut)
         if self._shown_ask.is_search or self._total is None or (not more and not self.model.stopped):
             return Count(rows, is_least=more)
         agrees = self._total.n > rows or (self._total.n == rows and not self.model.stopped)
@@ -1528,7 +1532,7 @@ class ItemList(QWidget):
             words = tr("{n} selected, {gone} let go: not found again", n=count, gone=number(self._let_go))
         elif is_of_before:
             words = tr("{n} selected", n=count) if count != NONE else ""
-        elif self._is_all_selected or (count.n > 1 and settled == count):
+        elif (self._is_all_selected or (count.n > 1 and settled == count)) and not self._is_cut:
             words = tr("{n} selected, all that match", n=count)
         elif self._wants_all_hits:
             words = tr("{n} selected, more are being loaded", n=count)
@@ -1632,6 +1636,9 @@ class ItemList(QWidget):
         assert ask is not None
         parts, held = self._selected_rows(), self.model.held_rows()
         rest = self.model.cursor if self._is_all_selected and listing is None else None
+        is_anew = self._is_all_selected and self._is_partial  # the rows are only some of what is selected
+        if is_anew:
+            parts, held = [], {}
 
         async def batches() -> AsyncGenerator[list[Hit], None]:
             for part in parts:
@@ -1650,9 +1657,10 @@ class ItemList(QWidget):
                         yield hits
             cursor = rest
             seen = {hit.id for hit in held.values()}
-            cursors: set[str] = set()
-            idle_pages = 0
-            while cursor is not None:
+            cursors: set[str | None] = set()
+            idle_pages, is_begun = 0, not is_anew
+            while cursor is not None or not is_begun:
+                is_begun = True
                 if cursor in cursors or idle_pages >= MAX_EMPTY_PAGES:
                     raise EngineFailure(tr("it never came to the end of its list, so that not all could be read"))
                 cursors.add(cursor)

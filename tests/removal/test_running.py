@@ -603,6 +603,26 @@ async def test_more_that_is_gone_than_was_to_go_is_told_and_never_clean(action: 
     assert verdict(receipt)[0] == "1 more item is gone than this removed: by another program, or by the engine."
 
 
+@pytest.mark.parametrize("action", Action)
+async def test_a_refusal_after_an_answer_that_was_lost_says_nothing_of_what_went(
+    action: Action, journal: Journal
+) -> None:
+    engine = await acme(10)
+    ids = await ids_of(engine, TEAM.filter)
+    parts = iter([ids[:5]])
+
+    def is_done_in_part(_: Any) -> bool:
+        part = next(parts, [])
+        engine._drop(part)
+        return bool(part)
+
+    removal = await counted(engine, TEAM, action, journal)
+    engine.fail(action.value, Unavailable("cut"), is_done_in_part)
+    engine.fail(action.value, Unauthorized("refused"))
+    outcome = await done(removal)
+    assert (outcome.removed, outcome.left, outcome.stopped) == (5, ids[5:], "refused")
+
+
 @pytest.mark.parametrize("error", [Unauthorized("refused"), ConfigError("no key"), Unsupported("no erase")], ids=repr)
 async def test_an_erase_that_is_refused_was_answered(error: TinyMemoryError, journal: Journal) -> None:
     engine = await acme(10)

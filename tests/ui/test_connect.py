@@ -206,15 +206,12 @@ async def test_a_keyring_that_refuses_can_be_tried_again(
     store = ConnectionStore(tmp_path / "c.json")
     monkeypatch.setattr("explorer.ui.dialogs.connect_parts.trial.build_engine", lambda *_: FakeEngine())
 
-    def locked(service: str, username: str, password: str) -> None:
-        raise keyring.errors.PasswordSetError("locked")
-
     async with showing(qtbot, store) as dialog:
         choose_engine(qtbot, dialog, "hosted-test")
         qtbot.keyClicks(dialog.name_edit, "cloud")
         qtbot.keyClicks(dialog.key_edit, KEY)
         with monkeypatch.context() as patch:
-            patch.setattr(kept_keys, "set_password", locked)
+            patch.setattr(kept_keys, "set_password", _locked)
             dialog.open_button.click()
             await until(lambda: result(dialog) and not dialog.jobs.is_running("test"))
         assert "keyring" in result(dialog)
@@ -223,6 +220,42 @@ async def test_a_keyring_that_refuses_can_be_tried_again(
         await until(lambda: dialog.chosen_name == "cloud")
     assert [saved.name for saved in store.load()] == ["cloud"]
     assert kept_keys.kept == {("tinymemory-explorer", "cloud"): KEY}
+
+
+@pytest.mark.parametrize("change", ["place", "rename", "rename and key", "rename refused"])
+async def test_no_key_stays_behind_in_the_keyring(
+    change: str,
+    qtbot: QtBot,
+    tmp_path: Path,
+    until: Until,
+    kept_keys: MemoryKeyring,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("explorer.ui.dialogs.connect_parts.trial.build_engine", lambda *_: FakeEngine())
+    store = ConnectionStore(tmp_path / "c.json")
+    store.add(SavedConnection(name="old", engine="hosted-test", key_from=KeyPlace.KEYRING))
+    kept_keys.set_password("tinymemory-explorer", "old", KEY)
+    async with showing(qtbot, store, "old") as dialog:
+        await until(lambda: not dialog.jobs.is_busy)
+        if change == "place":
+            dialog.place_box.show_place(KeyPlace.ASK)
+        else:
+            dialog.name_edit.setText("new")
+        if change == "rename and key":
+            qtbot.keyClicks(dialog.key_edit, "another")
+        if change == "rename refused":
+            with monkeypatch.context() as patch:
+                patch.setattr(kept_keys, "set_password", _locked)
+                dialog.open_button.click()
+                await until(lambda: result(dialog))
+        dialog.open_button.click()
+        await until(lambda: dialog.chosen_name)
+    key = {"place": None, "rename and key": "another"}.get(change, KEY)
+    assert kept_keys.kept == ({("tinymemory-explorer", "new"): key} if key else {})
+
+
+def _locked(service: str, username: str, password: str) -> None:
+    raise keyring.errors.PasswordSetError("locked")
 
 
 async def test_without_a_keyring_the_key_is_asked_for(qtbot: QtBot, tmp_path: Path, until: Until) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,9 +29,12 @@ from explorer.contract import (
     StoreItem,
     dump_item,
 )
-from explorer.engines.cortex import browsing
+from explorer.engines import EngineSettings, StaticCredential
+from explorer.engines.cortex import DIRECT, browsing, wires
+from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.scopes import Layout
+from explorer.engines.cortex.settings import CortexSettings
 from explorer.engines.cortex.transport import Timing
 from explorer.removal.plan import Action, Target
 from explorer.ui import facets as facets_module
@@ -40,8 +44,10 @@ from explorer.ui.dialogs.remove import ERASE
 from explorer.ui.models.facet_rows import RowType
 from explorer.ui.transfers import Transfers
 from tests.conftest import Until
+from tests.doubles import cortexdb
 from tests.doubles.cortexdb import Asked, CortexDouble
-from tests.engines.cortex import filling
+from tests.doubles.fault_proxy import FaultProxy, Link, passes, status
+from tests.engines.cortex import filling, flows
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
 from tests.ui.test_agent_console import answer, question
@@ -187,6 +193,44 @@ def is_for_one_item(asked: Asked) -> bool:
     return is_one or asked.route == "health" or asked.params.get("prefix") == "tmh:probe"
 
 
+async def test_all_that_is_selected_while_it_is_read_is_all_of_it(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browsing, "PATIENCE_S", 0.05)
+    many: list[StoreItem] = [learning(f"item {at}", f"team:t{at}") for at in range(40)]
+    async with CortexDouble(listing_delay_ms=60) as double:
+        filling.put(double, "direct", many)
+        async with filling.opened(double) as engine, opened(qtbot, tmp_path, _at_once, engine, []) as it:
+            items = it.window.items
+            await until(lambda: 0 < items.model.rowCount() < 40)
+            items.select_all()
+            items.forget_action.trigger()
+            double.listing_delay_ms = 0
+            await until(lambda: it.removals.dialog is not None and it.dialog.removal is not None)
+            assert it.title == "Forget 40 chosen items"
+
+
+async def test_what_a_server_does_not_name_is_not_taken_for_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((wires, "MAX_SCOPES"), (cortexdb, "SCOPES_MAX")):
+        monkeypatch.setattr(module, name, 4)
+    async with CortexDouble(padding_scopes=9) as double:
+        filling.put(double, "direct", [*ITEMS, learning("first", "agent:a", tags=["drinks"])])
+        async with filling.opened(double) as engine, opened(qtbot, tmp_path, until, engine, []) as it:
+            window = it.window
+            assert texts(window) == {"first"}
+            assert count_text(window) == "1+ items"
+            assert "does not name all" in window.items.count_label.toolTip()
+            for target in (Target.of_filter(MetaFilter(tags_any=["drinks"])), Target.of_filter(MetaFilter())):
+                window.removal_wanted.emit(target, Action.FORGET)
+                await until(lambda: it.removals.dialog is not None and bool(it.dialog.banner.sentence))
+                assert "does not name all nodes" in it.dialog.banner.sentence
+                assert it.dialog.removal is None
+                assert not it.dialog.confirm.remove_button.isEnabled()
+                await it.close()
+
+
 async def _at_once(condition: Any, timeout_s: float = 0.0) -> None:
     """In place of `until`: nothing is waited for."""
 
@@ -305,6 +349,58 @@ async def test_a_key_that_may_not_write_stores_nothing_and_says_why(
         assert double.token not in banner
         assert len(double.log) == 3
         await transfers.aclose()
+
+
+DENIED = json.dumps({"error_code": "MISSING_CAPABILITY", "message": "memory:forget is missing"}).encode()
+
+
+@asynccontextmanager
+async def through(qtbot: QtBot, tmp_path: Path, until: Until) -> AsyncIterator[tuple[Opened, CortexDouble, FaultProxy]]:
+    """As `there`, by a proxy that may spoil what is asked."""
+    async with CortexDouble() as double, FaultProxy(double.endpoint) as proxy:
+        filling.put(double, "direct", ITEMS)
+        settings = CortexSettings.of(EngineSettings(endpoint=proxy.endpoint), hosted=False)
+        wire = DirectWire(settings, StaticCredential(double.token), flows.QUICK)
+        async with opened(qtbot, tmp_path, until, CortexEngine(wire, settings, DIRECT), []) as it:
+            yield it, double, proxy
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("code", [401, 403])
+async def test_a_key_that_is_refused_in_the_middle_of_a_removal_hides_nothing_of_what_went(
+    code: int, action: Action, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        await it.planned(Target.below(Namespace.parse("team:acme")), action)
+        proxy.only = "forget" if action is Action.FORGET else "erasures"
+        proxy.plan, proxy.always = [passes], status(code, DENIED)
+        await it.done()
+        assert it.title.startswith("1 of 2 removed, 1 ")
+        assert len(texts(it.window)) == 2, "the window shows what is left"
+        (left,) = [scope for scope in double.log.scopes() if "team:acme" in scope and double.held(scope)]
+        assert double.held(left)
+
+
+async def test_an_erase_that_goes_on_without_us_is_not_said_to_have_done_nothing(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        double.erasure_running_for = 9
+
+        async def polls_are_refused(link: Link) -> None:
+            is_poll = "/erasures/" in link.request.path
+            if is_poll:
+                await link.upstream()
+            await (status(401) if is_poll else passes)(link)
+
+        dialog = await it.planned(Target.at(Namespace.parse("team:acme")), Action.ERASE)
+        proxy.always = polls_are_refused
+        await it.done()
+        assert it.title == "0 of 1 removed, 1 without an answer"
+        everything = " ".join(said(dialog))
+        assert "Whether 1 item was removed is not known." in everything
+        assert "Nothing was erased" not in everything
+        assert "was not removed" not in everything
 
 
 # Erasing

@@ -146,6 +146,7 @@ class Browsing:
             listing=listing.name,
             place=place,
             is_partial=not (listing.table.is_whole and table.is_whole),
+            is_cut=listing.table.is_cut,
         )
 
     async def _listing(self, req: SpanRequest, table: Table) -> Listing:

@@ -84,6 +84,14 @@ class DirectWire(Wire):
     async def erase(self, scope: str) -> Erased:
         body = {"scope": scope, "confirm_all": True, "audit_note": "tinymemory: erase"}
         value = await self._ask("POST", "erasures", body=body)
+        try:
+            return await self._ended(value)
+        except TinyMemoryError as error:
+            error.may_be_done = True  # the server took it, and goes on with it
+            raise
+
+    async def _ended(self, value: Any) -> Erased:
+        """Wait until the erasure of which the server answered `value` is done."""
         erasure_id = value.get("erasure_id") if isinstance(value, dict) else None
         if not isinstance(erasure_id, str):
             raise self.bad("POST", "erasures", "the erasure's id")

@@ -49,21 +49,22 @@ class Reading:
     async def listing(self, req: ListRequest) -> ListPage:
         """Whole items: one that cannot be put together is left out, so a page may be short and still have a cursor."""
         req.check()
-        shown, cursor = await self._shown(req, complete=False)
+        shown, cursor, is_cut = await self._shown(req, complete=False)
         items = await self.assembled(shown)
         hits = [Hit.of_item(id, item) for id in shown if (item := items.get(id)) is not None]
-        return ListPage(items=hits, next_cursor=cursor)
+        return ListPage(items=hits, next_cursor=cursor, is_cut=is_cut)
 
     async def preview(self, req: ListRequest) -> ListPage:
         """The same items, each by its first event alone."""
         req.check()
-        shown, cursor = await self._shown(req, complete=False)
-        return ListPage(items=[opening(found.envelope) for _, found in shown.values()], next_cursor=cursor)
+        shown, cursor, is_cut = await self._shown(req, complete=False)
+        hits = [opening(found.envelope) for _, found in shown.values()]
+        return ListPage(items=hits, next_cursor=cursor, is_cut=is_cut)
 
     async def export(self, req: ListRequest) -> ExportPage:
         """Raises EngineFailure where the server does not name every scope: an export leaves nothing out unsaid."""
         req.check()
-        shown, cursor = await self._shown(req, complete=True)
+        shown, cursor, _ = await self._shown(req, complete=True)
         items = await self.assembled(shown)
         return ExportPage(
             items=[_exported(id, items[id]) for id in shown if id in items],
@@ -87,11 +88,13 @@ class Reading:
 
     # --- how
 
-    async def _shown(self, req: ListRequest, *, complete: bool) -> tuple[Shown, str | None]:
-        """Up to `req.limit` items from the cursor on, and the cursor after them."""
+    async def _shown(self, req: ListRequest, *, complete: bool) -> tuple[Shown, str | None, bool]:
+        """Up to `req.limit` items from the cursor on, the cursor after them, and whether the server named only some of
+        the scopes.
+        """
         filter, walk = req.filter, self._walk
         mark = Bookmark.read(req.cursor) if req.cursor is not None else None
-        sites = await walk.sites(filter.reach, filter.kinds, complete=complete)
+        sites, is_cut = await walk.reached(filter.reach, filter.kinds, complete=complete)
         if mark is not None:
             sites = self._from(sites, mark)
         labels = narrowing(filter)
@@ -119,11 +122,11 @@ class Reading:
                     position += 1
                 is_read = position == len(events)
                 if len(shown) == req.limit and not (is_read and page.next_cursor is None and site is sites[-1]):
-                    return shown, Bookmark(site.path, at.engine, position, last).write()
+                    return shown, Bookmark(site.path, at.engine, position, last).write(), is_cut
                 if page.next_cursor is None:
                     break
                 at = Bookmark(site.path, page.next_cursor, 0, last)
-        return shown, None
+        return shown, None, is_cut
 
     def _from(self, sites: list[Site], mark: Bookmark) -> list[Site]:
         """The sites from the mark's on, or, where that is gone, from the next one in order."""

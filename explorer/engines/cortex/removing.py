@@ -5,7 +5,8 @@ Source: cortex, "Forget", "Erasures", "forget", "erase".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from explorer.contract import (
     Conflict,
@@ -20,6 +21,7 @@ from explorer.contract import (
     MetaFilter,
     NotFound,
     Reach,
+    TinyMemoryError,
     Unsupported,
     admitted_by,
     is_blank,
@@ -27,7 +29,7 @@ from explorer.contract import (
 from explorer.engines.cortex.labels import narrowing
 from explorer.engines.cortex.reading import NOWHERE, Likely
 from explorer.engines.cortex.walking import Found, Lookup, Site, Walk
-from explorer.engines.cortex.wires import MAX_FORGOTTEN, batches
+from explorer.engines.cortex.wires import MAX_FORGOTTEN, Erased, batches
 
 
 class Removing:
@@ -87,55 +89,57 @@ class Removing:
             for site, by_id in (await self._walk.look_up(dict.fromkeys(sites, rest))).items():
                 held[site] = {**held.get(site, {}), **by_id}
         forgotten: set[ItemId] = set()
-        for site, by_id in held.items():
-            forgotten |= await self._remove(site, [event for events in by_id.values() for event in events])
+        with _telling(forgotten):
+            for site, by_id in held.items():
+                await self._remove(site, [event for events in by_id.values() for event in events], forgotten)
         return ForgetReport(forgotten=len(forgotten))
 
     async def _forget_matching(self, filter: MetaFilter) -> ForgetReport:
         labels = narrowing(filter)
         forgotten: set[ItemId] = set()
-        for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
-            pages = self._walk.pages(site, labels)
-            events = [found async for page in pages for found in page if found.envelope.matches(filter)]
-            forgotten |= await self._remove(site, events)
+        with _telling(forgotten):
+            for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
+                pages = self._walk.pages(site, labels)
+                events = [found async for page in pages for found in page if found.envelope.matches(filter)]
+                await self._remove(site, events, forgotten)
         return ForgetReport(forgotten=len(forgotten))
 
-    async def _remove(self, site: Site, events: Sequence[Found]) -> set[ItemId]:
-        """The items of which at least one event went."""
+    async def _remove(self, site: Site, events: Sequence[Found], forgotten: set[ItemId]) -> None:
+        """Adds to `forgotten` the items of which at least one event went."""
         item_of = {found.event_id: found.id for found in events}
-        gone: set[ItemId] = set()
         for batch in batches(list(item_of), MAX_FORGOTTEN):
             self._on_changed(site.path)  # before as well: should the program end, nothing of it is kept here
             try:
-                went = await self._forget_events(site, batch, item_of)
+                await self._forget_events(site, batch, item_of, forgotten)
             finally:
                 self._on_changed(site.path)
-            gone.update(item_of[event_id] for event_id in went)
-        return gone
 
-    async def _forget_events(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
-        """Those of the events that went by this call: one that was gone before must not keep the others."""
+    async def _forget_events(
+        self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId], forgotten: set[ItemId]
+    ) -> None:
+        """Forget each by this call: one that was gone before must not keep the others."""
         try:
             is_sure = await self._walk.wire.forget(site.path, event_ids)
         except (NotFound, InvalidRequest, Conflict):
             if len(event_ids) == 1:
                 if await self._still_held(site, event_ids, item_of):
                     raise
-                return []
+                return
         else:
             held = [] if is_sure else await self._still_held(site, event_ids, item_of)
+            forgotten.update(item_of[event_id] for event_id in event_ids if event_id not in held)
+            if not held:
+                return
             if len(held) < len(event_ids):
-                gone = [event_id for event_id in event_ids if event_id not in held]
-                return [*gone, *await self._forget_events(site, held, item_of)] if held else gone
+                await self._forget_events(site, held, item_of, forgotten)
+                return
             if len(event_ids) == 1:
                 raise EngineFailure(
                     f"{self._walk.wire.label} was asked to forget an event of `{site.path}` and holds it still"
                 )
         middle = len(event_ids) // 2
-        return [
-            *await self._forget_events(site, event_ids[:middle], item_of),
-            *await self._forget_events(site, event_ids[middle:], item_of),
-        ]
+        for half in (event_ids[:middle], event_ids[middle:]):
+            await self._forget_events(site, half, item_of, forgotten)
 
     async def _still_held(self, site: Site, event_ids: Sequence[str], item_of: Mapping[str, ItemId]) -> list[str]:
         held = await self._walk.look_up({site: [item_of[event_id] for event_id in event_ids]})
@@ -163,17 +167,18 @@ class Removing:
                     "was not asked for; forget the items instead"
                 )
         self._refuse_hiding(meant, kept)
-        erased, receipts = 0, []
+        erased: list[Erased] = []
         # The server only hides what is below an erased scope, and keeps its write keys.
-        for site in sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/")):
-            self._on_changed(site.path)
-            try:
-                report = await wire.erase(site.path)
-            finally:
+        in_order = sorted(sorted(meant.values(), key=lambda site: site.order), key=lambda site: -site.path.count("/"))
+        with _telling(erased):
+            for site in in_order:
                 self._on_changed(site.path)
-            erased += report.scopes
-            receipts += report.receipts
-        return EraseReport(erased_scopes=erased, receipts=receipts)
+                try:
+                    erased.append(await wire.erase(site.path))
+                finally:
+                    self._on_changed(site.path)
+        receipts = [receipt for each in erased for receipt in each.receipts]
+        return EraseReport(erased_scopes=sum(each.scopes for each in erased), receipts=receipts)
 
     def _refuse_hiding(self, meant: Iterable[str], kept: Iterable[str]) -> None:
         for path in kept:
@@ -187,3 +192,13 @@ class Removing:
 
 def _is_meant(site: Site, req: EraseRequest) -> bool:
     return req.admits(site.scope.kind, MemoryMeta(namespace=site.scope.namespace))
+
+
+@contextlib.contextmanager
+def _telling(done: Collection[object]) -> Iterator[None]:
+    """Have an error say that something went before it."""
+    try:
+        yield
+    except TinyMemoryError as error:
+        error.may_be_done |= bool(done)
+        raise

@@ -96,6 +96,7 @@ class ConnectDialog(QDialog):
         self._zone = local_zone()
         self._new_place = KeyPlace.KEYRING  # where a new connection's key goes unless told otherwise
         self._edited: SavedConnection | None = None
+        self._key_name = ""  # under which the keyring has the edited one's key
         self._current, self._details = current, details
         self._pause = QTimer(self)
         """Runs while an address is typed: half of one is no fault yet."""
@@ -290,6 +291,7 @@ class ConnectDialog(QDialog):
         self.place_box.show_place(place)
         self.variable_edit.setText((saved.key_variable or "") if saved is not None else "")
         is_kept = saved is not None and saved.key_from is KeyPlace.KEYRING
+        self._key_name = saved.name if saved is not None and is_kept else ""
         self.key_edit.setPlaceholderText(tr("kept; enter a new one to replace it") if is_kept else "")
         self._title.setText(text.shown(saved.name) if saved is not None else tr("New connection"))
         opened = saved.last_opened if saved is not None else None
@@ -465,13 +467,22 @@ class ConnectDialog(QDialog):
         self._edited = saved  # should the keyring refuse below, another try replaces this entry
         if replacing is not None and replacing != saved.name:
             self.renamed.emit(replacing, saved.name)
-        typed = StaticCredential(self.key_edit.text())
-        if saved.key_from is KeyPlace.KEYRING:
-            if not typed.is_blank:
-                await asyncio.to_thread(self._keys.set, saved.name, typed)
-            elif replacing is not None and replacing != saved.name:
-                await asyncio.to_thread(self._keys.rename, replacing, saved.name)
+        await self._keep_key(saved)
         return saved.name
+
+    async def _keep_key(self, saved: SavedConnection) -> None:
+        """Have the keyring hold the key under the connection's name, and none that nobody would find or remove."""
+        typed, before = StaticCredential(self.key_edit.text()), self._key_name
+        is_kept = saved.key_from is KeyPlace.KEYRING
+        if is_kept and typed.is_blank:
+            if before:
+                await asyncio.to_thread(self._keys.rename, before, saved.name)
+        else:
+            if is_kept:
+                await asyncio.to_thread(self._keys.set, saved.name, typed)
+            if before and (before != saved.name or not is_kept):
+                await asyncio.to_thread(self._keys.delete, before)
+        self._key_name = saved.name if is_kept else ""
 
     async def _remove(self, saved: SavedConnection) -> list[SavedConnection]:
         await asyncio.to_thread(self._store.remove, saved.name)
