@@ -158,13 +158,14 @@ class ListingCache:
     def _remove(self, files: list[Path]) -> None:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):  # tried again below
+                _unlink(files)  # even where another program does not let go of the lock
             with self._locked():
                 self._is_current()
                 epoch = secrets.token_hex(8)
                 (self.folder / "removed").write_text(epoch)
                 self._epoch = epoch
-                for file in files:
-                    file.unlink(missing_ok=True)
+                _unlink(files)  # once more: it may have saved one meanwhile
         except OSError as error:
             log.warning("the listing kept of a scope cannot be removed: %s", type(error).__name__)
 
@@ -191,6 +192,11 @@ class ListingCache:
             yield
         finally:
             os.close(handle)  # which also unlocks
+
+
+def _unlink(files: list[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 def _encoded(path: str, saved: Saved, size: int) -> Iterator[bytes]:

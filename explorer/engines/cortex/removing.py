@@ -126,7 +126,7 @@ class Removing:
         return any(found.event_id == event_id for found in held[site].get(id, ()))
 
     async def erase(self, req: EraseRequest) -> EraseReport:
-        """For a checked request. Raises Unsupported, before anything goes, where the server would take more than that."""
+        """For a checked request. Raises Unsupported, before anything goes, where the server would take more than it."""
         wire = self._walk.wire
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
