@@ -37,7 +37,7 @@ MAX_BYTES = 256 * 2**20
 _VERSION = 2
 _ROWS_A_LINE = 300  # a line is written and read at once, and nothing else of the program meanwhile
 _HELD = ("ids", "events", "heads", "texts", "micros", "nanos")
-_LOCK_WAIT_S = 2.0
+_LOCK_WAIT_S = 0.5
 _LOCK_TRY_S = 0.005
 
 
@@ -160,8 +160,9 @@ class ListingCache:
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):
+                stack.enter_context(self._locked())  # else without it: whoever holds it for so long saves nothing
             try:
-                stack.enter_context(self._locked())
                 self._is_current()
                 self._mark()
             except OSError as error:

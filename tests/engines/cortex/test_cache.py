@@ -24,9 +24,11 @@ from explorer.contract import (
 )
 from explorer.engines import EngineSettings, StaticCredential, build_engine
 from explorer.engines.cortex import browsing
+from explorer.engines.cortex import cache as cache_module
 from explorer.engines.cortex.cache import ListingCache, Saved, cache_folder
 from explorer.engines.cortex.rows import Rows, new_dictionary
 from explorer.engines.cortex.settings import CortexSettings
+from explorer.engines.locks import try_lock
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
 from tests.engines.cortex.filling import WIRES, opened, put
@@ -210,6 +212,23 @@ async def test_a_save_that_is_under_way_does_not_bring_it_back_either(folder: Pa
         one.drop(path)
         one.save(path, saved, len(saved.rows), drops)
         assert "secret" not in everything_in(folder)
+
+
+async def test_what_was_removed_goes_though_another_program_keeps_the_lock(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "_LOCK_WAIT_S", 0.01)
+    async with CortexDouble() as double:
+        (id,) = put(double, "direct", [learning("to be removed")])
+        async with opened(double, cache=kept(folder)) as engine:
+            assert await total(engine) == 1
+        (file,) = files(folder)
+        async with opened(double, cache=kept(folder)) as engine:
+            assert await total(engine) == 1
+            with (file.parent / ".lock").open("rb+") as lock:
+                assert try_lock(lock.fileno())
+                await engine.forget(ForgetTarget(ids=[id]))
+                assert "to be removed" not in everything_in(folder)
 
 
 async def test_the_memory_of_another_account_is_never_shown(folder: Path) -> None:

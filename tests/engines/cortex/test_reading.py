@@ -607,3 +607,15 @@ async def test_a_retired_root_is_read_beside_the_new_one_each_item_once_and_neve
         assert written
         assert all(path.startswith("org:1/") for path in written)
         assert await listed(engine) == [ids[0], fact("stored now").fingerprint(), *ids[1:]]
+
+
+async def test_what_a_new_root_holds_without_its_beginning_is_shown_as_the_retired_one_has_it() -> None:
+    async with CortexDouble() as double, AsyncExitStack() as stack:
+        before = await stack.enter_async_context(aclosing(opened(double, scope_root="user:1")))
+        now = opened(double, scope_root="org:1", retired_scope_root="user:1")
+        engine = await stack.enter_async_context(aclosing(now))
+        (id,) = lay(double, before, both := talk("asked", "answered"))
+        lay(double, now, both, only=[1])
+        assert await listed(engine) == [id]
+        lay(double, now, both, only=[0])
+        assert await listed(engine) == [id]
