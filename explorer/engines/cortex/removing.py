@@ -99,9 +99,17 @@ class Removing:
         forgotten: set[ItemId] = set()
         with _telling(forgotten):
             for site in await self._walk.sites(filter.reach, filter.kinds, complete=True):
-                pages = self._walk.pages(site, labels)
-                events = [found async for page in pages for found in page if found.envelope.matches(filter)]
-                await self._remove(site, events, forgotten)
+                done: set[str] = set()
+                is_over = False
+                while not is_over:
+                    pages, events = 0, []
+                    async for page in self._walk.pages(site, labels):
+                        pages += 1
+                        events += [one for one in page if one.event_id not in done and one.envelope.matches(filter)]
+                    await self._remove(site, events, forgotten)
+                    done.update(found.event_id for found in events)
+                    # What another program removed meanwhile has moved what was behind it past the page that was read next.
+                    is_over = pages == 1 or not events
         return ForgetReport(forgotten=len(forgotten))
 
     async def _remove(self, site: Site, events: Sequence[Found], forgotten: set[ItemId]) -> None:
@@ -152,6 +160,10 @@ class Removing:
         if wire.hosted and req.is_whole_tree:
             return EraseReport(erased_scopes=await wire.erase_everything())
         named = await self._walk.named(req.reach.at, complete=True)
+        if named.is_missing:  # nothing erased must not look like all erased
+            raise Unsupported(
+                f"{wire.label} does not list its scopes, so that none is erased; forget the items instead"
+            )
         meant: dict[str, Site] = {}
         kept: list[str] = []
         for path in named.paths:

@@ -124,8 +124,14 @@ class Walk:
         return _ordered(self._touched(await self.named(wanted.at), wanted, kinds))
 
     async def everywhere(self) -> list[Site]:
-        """Every scope that the server names, sandboxes included; raises EngineFailure where it cut the listing."""
-        return _ordered(self._parsed(await self.named(Namespace.ROOT, complete=True)))
+        """Every scope that the server names, sandboxes included, or those of the root where it names none.
+
+        Raises EngineFailure where it cut the listing.
+        """
+        named = await self.named(Namespace.ROOT, complete=True)
+        if named.is_missing:
+            return await self.sites(Reach.exact(Namespace.ROOT))
+        return _ordered(self._parsed(named))
 
     def _parsed(self, named: Scopes) -> set[Site]:
         return {site for path in named.paths for site in self.readings(path)}
@@ -152,7 +158,11 @@ class Walk:
                     raise EngineFailure(f"{what}, and this needs all of them; nothing was changed")
                 log.warning("%s; what is in the others is not read", what)
         paths = dict.fromkeys(path for listing in listings for path in listing.paths)
-        return Scopes(list(paths), any(listing.is_cut for listing in listings))
+        return Scopes(
+            list(paths),
+            is_cut=any(listing.is_cut for listing in listings),
+            is_missing=any(listing.is_missing for listing in listings),
+        )
 
     def site(self, path: str) -> Site | None:
         """The scope that a path names, in the layout that is written to first; None for a path of neither."""

@@ -64,6 +64,8 @@ class Scopes:
     """As sent, a tenant's prefix included."""
     is_cut: bool
     """Whether there may be more."""
+    is_missing: bool = False
+    """Whether the server has no such listing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class Wire(ABC):
         try:
             value = await self.transport.ask("GET", self._scope_list, params=params, tries=Tries.READ)
         except NotFound:  # a server without such a listing
-            return Scopes([], is_cut=False)
+            return Scopes([], is_cut=False, is_missing=True)
         listed = None
         if isinstance(value, dict):
             listed = value["items"] if "items" in value else value.get("scopes")

@@ -355,3 +355,39 @@ def test_however_the_server_spells_the_key_no_error_repeats_it(body: bytes, stat
 def test_an_error_nested_without_end_is_an_error(depth: int) -> None:
     body = b'{"error":' * depth + b"1" + b"}" * depth
     assert isinstance(refusal("head", 403, body, hosted=True, secrets=[KEY]), Unauthorized)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_without_a_list_of_scopes_nothing_is_taken_for_removed_that_is_there(layout: str) -> None:
+    async with served(layout, scopes_missing=True) as (double, engine):
+        (id,) = lay(double, engine, fact("note"))
+        with pytest.raises(Unsupported, match="forget the items instead"):
+            await engine.erase(EraseRequest(reach=Reach.exact(at(""))))
+        assert len(double.log) == 1
+        assert await forget(engine, id) == 1
+        assert len(double.log) == 0
+
+
+class Shrinking(CortexDouble):
+    """Another client removes the newest events just before each page but the first, as often as told."""
+
+    times = 0
+    scope = ""
+
+    async def _answer(self, request: Request) -> Reply:
+        if self.times and request.path.endswith("/events") and "cursor" in dict(request.params):
+            self.times -= 1
+            self.log.drop(self.scope, [held.id for held in self.held(self.scope)][-15:])
+        return await super()._answer(request)
+
+
+@pytest.mark.parametrize("layout", BOTH)
+async def test_what_moves_while_it_is_paged_is_forgotten_too(layout: str) -> None:
+    hosted, settings = LAYOUTS[layout]
+    async with Shrinking(max_page=20) as double, aclosing(opened(double, hosted=hosted, **settings)) as engine:
+        items = [fact(f"fact {number}") for number in range(100)]
+        lay(double, engine, *items)
+        double.scope, double.times = stored_at(double, engine, items[0]), 3
+        await engine.forget(ForgetTarget(filter=MetaFilter(kinds=LEARNINGS)))
+        assert len(double.log) == 0
+        assert double.times == 0

@@ -687,7 +687,7 @@ async def test_a_thousand_entries_may_be_cut(hosted: bool, count: int, is_cut: b
 async def test_no_listing_of_scopes_is_an_empty_one(hosted: bool) -> None:
     async with scripted(hosted=hosted) as it:
         it.always(Reply(status=404))
-        assert await it.wire.scopes("org:4") == Scopes([], is_cut=False)
+        assert await it.wire.scopes("org:4") == Scopes([], is_cut=False, is_missing=True)
         for answer in ([], {}, {"items": {}}, {"scopes": None}):
             it.always(answer)
             with pytest.raises(EngineFailure, match="without its scopes"):
