@@ -594,6 +594,25 @@ async def test_what_lies_below_and_is_asked_for_too_goes_first(layout: str) -> N
         assert await listed(engine) == [item.fingerprint() for item in (above, below)]
 
 
+@pytest.mark.parametrize("hosted", [False, True], ids=["direct", "hosted"])
+async def test_what_an_erase_would_hide_below_a_retired_root_stops_it_as_well(hosted: bool) -> None:
+    async with CortexDouble() as double, AsyncExitStack() as stack:
+        before = await stack.enter_async_context(aclosing(opened(double, hosted=hosted, scope_root="user:1")))
+        engine = await stack.enter_async_context(
+            aclosing(opened(double, hosted=hosted, scope_root="org:1", retired_scope_root="user:1"))
+        )
+        above, below = above_and_below()
+        lay(double, engine, above)
+        lay(double, before, above, below)
+        with pytest.raises(Unsupported) as caught:
+            await engine.erase(EraseRequest(reach=Reach.exact(at("source:github"))))
+        assert f"`{scope_of(before, below)}`" in caught.value.text
+        assert double.count("erasures") == 0
+        assert len(double.log) == 3
+        assert (await engine.erase(EraseRequest(reach=Reach.subtree(at("source:github"))))).erased_scopes == 3
+        assert len(double.log) == 0
+
+
 async def test_a_scope_with_the_same_name_elsewhere_is_not_below() -> None:
     async with served("hosted-tenant_root") as (double, engine):
         item, elsewhere = note("mine", "source:x"), note("not below", "ws:main/source:x/project:p")

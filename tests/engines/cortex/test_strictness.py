@@ -29,6 +29,8 @@ from explorer.contract import (
     RecallRequest,
     SpanRequest,
     StoreItem,
+    TimeHint,
+    Timestamp,
     TinyMemoryError,
     Unauthorized,
     Unavailable,
@@ -195,6 +197,30 @@ async def test_a_place_deeper_than_the_backend_takes_is_an_invalid_request() -> 
         with pytest.raises(InvalidRequest, match="TinyHumans"):
             await engine.store(fact("tea", "agent:a/project:p"))
         assert len(double.log) == 1
+
+
+async def test_a_root_has_as_owners_all_who_wrote_below_it() -> None:
+    async with CortexDouble() as double:
+        for owner in ("user:1", "user:2", "user:1"):
+            async with aclosing(opened(double, scope_root="org:42", scope_owner=owner)) as engine:
+                await engine.store(fact(f"of {owner}"))
+        members = double.records["org:42"]["members"]
+        assert members == [{"actor": actor, "role": "owner"} for actor in ("user:1", "user:2")]
+        assert len(double.log) == 2
+
+
+@BOTH
+async def test_days_are_hinted_at_without_asking_the_server_for_what_it_may_not_have(layout: str) -> None:
+    async with served(layout, version_down=True, refers_unlisted=True, refers_refused=True) as (double, engine):
+        then = Timestamp.parse("2026-01-02T03:04:05Z")
+        lay(double, engine, fact("tea then", observed_at=then), fact("tea leaf"))
+        hint = TimeHint.model_validate({"from": "2026-01-02", "to": "2026-01-02"})
+        req = FetchRequest(query="tea leaf", mode=FetchMode.HYBRID, filter=_facts(), limit=5, refers_to=hint)
+        assert [hit.text for hit in (await engine.fetch(req)).hits] == ["tea then", "tea leaf"]
+        said = await engine.recall(RecallRequest(question="tea leaf?", filter=_facts(), limit=5, refers_to=hint))
+        assert said.citations[0].snippet == "tea then"
+        assert double.count("version") == 0
+        assert all("temporal" not in body for body in (*double.bodies("recall"), *double.bodies("answer")))
 
 
 RELAYED: list[tuple[int, type[TinyMemoryError], type[TinyMemoryError]]] = [
