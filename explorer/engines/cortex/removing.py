@@ -108,7 +108,7 @@ class Removing:
                         events += [one for one in page if one.event_id not in done and one.envelope.matches(filter)]
                     await self._remove(site, events, forgotten)
                     done.update(found.event_id for found in events)
-                    # What another program removed meanwhile has moved what was behind it past the page that was read next.
+                    # What another program removed meanwhile moved what was behind it past the page that was read next.
                     is_over = pages == 1 or not events
         return ForgetReport(forgotten=len(forgotten))
 
