@@ -27,6 +27,7 @@ from explorer.engines.registry import (
     EngineEntry,
     broken_engines,
     build_engine,
+    forget_kept,
     list_engines,
 )
 
@@ -49,6 +50,7 @@ __all__ = [
     "build_engine",
     "file_settings",
     "find_credential",
+    "forget_kept",
     "list_engines",
     "read_only_view",
 ]

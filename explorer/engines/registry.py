@@ -10,6 +10,7 @@ A package adds an engine by an entry point of the group `tinymemory.engines` tha
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 import threading
@@ -42,6 +43,8 @@ class EngineEntry:
 
     descriptor: EngineDescriptor
     build: Build
+    forget_kept: Callable[[EngineSettings], None] | None = None
+    """Removes what the engine keeps on this computer of a memory elsewhere; None where it keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,12 @@ def _sqlite() -> EngineEntry:
 
 def _cortexdb() -> EngineEntry:
     module = import_module("explorer.engines.cortex")
-    return EngineEntry(module.DIRECT, module.build_direct)
+    return EngineEntry(module.DIRECT, module.build_direct, module.forget_direct)
 
 
 def _tinyhumans() -> EngineEntry:
     module = import_module("explorer.engines.cortex")
-    return EngineEntry(module.HOSTED, module.build_hosted)
+    return EngineEntry(module.HOSTED, module.build_hosted, module.forget_hosted)
 
 
 def _reference() -> EngineEntry:
@@ -194,6 +197,18 @@ def build_engine(id: str, settings: EngineSettings | None = None, credential: En
         fault = "its package built no MemoryEngine"
     # Outside the handler: the original error, whose text may hold the key, is not chained.
     raise EngineFailure(f"memory engine `{id}` did not start: {fault}")
+
+
+def forget_kept(id: str, settings: EngineSettings) -> None:
+    """Remove what an engine kept on this computer of a memory elsewhere, whose connection is no more. Touches the disk.
+
+    Nothing is raised for an engine that is not there, or settings that it cannot use: nothing is kept of those.
+    """
+    entries, _ = _engines()
+    entry = entries.get(id)
+    if entry is not None and entry.forget_kept is not None:
+        with contextlib.suppress(TinyMemoryError):
+            entry.forget_kept(settings)
 
 
 def _entry(id: str) -> EngineEntry:

@@ -64,6 +64,24 @@ def build_hosted(settings: EngineSettings, credential: EngineCredential) -> Memo
     return _build(settings, credential, hosted=True)
 
 
+def forget_direct(settings: EngineSettings) -> None:
+    """Remove what was kept on this computer of that memory. Raises ConfigError for settings it cannot use."""
+    _forget(settings, hosted=False)
+
+
+def forget_hosted(settings: EngineSettings) -> None:
+    """As `forget_direct`."""
+    _forget(settings, hosted=True)
+
+
+def _forget(settings: EngineSettings, *, hosted: bool) -> None:
+    from explorer.engines.cortex.cache import ListingCache
+    from explorer.engines.cortex.settings import CortexSettings
+
+    without = settings.model_copy(update={"listing_cache": False})
+    ListingCache.of(without, CortexSettings.of(without, hosted=hosted))
+
+
 def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
     from explorer.engines.cortex.cache import ListingCache
     from explorer.engines.cortex.direct import DirectWire

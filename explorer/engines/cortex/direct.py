@@ -30,6 +30,7 @@ from explorer.engines.cortex.wires import MAX_BULK, Appended, Erased, Wire, batc
 
 log = logging.getLogger(__name__)
 
+_SAID = 64  # characters of a server's own name for something, in an error
 _RUNNING = ("running", "pending", "queued", "accepted")
 
 
@@ -95,6 +96,7 @@ class DirectWire(Wire):
         erasure_id = value.get("erasure_id") if isinstance(value, dict) else None
         if not isinstance(erasure_id, str):
             raise self.bad("POST", "erasures", "the erasure's id")
+        said = "".join(filter(str.isprintable, erasure_id))[:_SAID]
         status = value.get("status")
         if status is None:
             status = "completed"
@@ -103,7 +105,7 @@ class DirectWire(Wire):
         while status in _RUNNING:
             if time.monotonic() + gap > ends:
                 raise Unavailable(
-                    f"{self.transport.head('POST', 'v1/erasures')} took the erasure {erasure_id}, which is still "
+                    f"{self.transport.head('POST', 'v1/erasures')} took the erasure {said}, which is still "
                     f"pending after {self.timing.erasure_s:g} s; look again later"
                 )
             await self.transport.sleep(gap)
@@ -114,7 +116,7 @@ class DirectWire(Wire):
                 raise self.bad("GET", route, "its status")
         if status != "completed":
             raise EngineFailure(
-                f"{self.transport.head('POST', 'v1/erasures')} ended the erasure {erasure_id} as "
+                f"{self.transport.head('POST', 'v1/erasures')} ended the erasure {said} as "
                 f"`{str(status)[:40]}`, not as completed; it may be asked for again"
             )
         return Erased(1, [erasure_id])

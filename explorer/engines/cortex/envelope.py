@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
@@ -154,8 +154,8 @@ class Event:
 
     modality: str
     role: str
-    text: str
-    labels: tuple[str, ...]
+    text: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
     observed_at: str | None
     derives: bool
     part: int | None

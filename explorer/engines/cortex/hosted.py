@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from explorer.contract import Conflict, EngineFailure, NotFound, Unavailable, Unsupported
+from explorer.contract import Conflict, NotFound, Unavailable, Unsupported
 from explorer.engines.cortex import HOSTED
 from explorer.engines.cortex.envelope import Event
-from explorer.engines.cortex.failures import error_code
+from explorer.engines.cortex.failures import alien, error_code
 from explorer.engines.cortex.wires import Appended, Erased, EventPage, Wire, experience
 
 _ATTEMPTS = 3  # in all, of what is sent again
@@ -123,7 +123,7 @@ class HostedWire(Wire):
     def _erased(self, method: str, route: str, value: Any) -> int:
         scopes = value.get("scopes") if isinstance(value, dict) and value.get("erased") is True else None
         if type(scopes) is not int or scopes < 0:
-            raise EngineFailure(f"{self.transport.head(method, route)} did not say that and how much it erased")
+            raise alien(f"{self.transport.head(method, route)} did not say that and how much it erased")
         return scopes
 
     async def health(self) -> None:

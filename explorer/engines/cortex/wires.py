@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound
@@ -35,8 +35,8 @@ MAX_SCOPES = 1000
 @dataclass(frozen=True, slots=True)
 class RawEvent:
     id: str
-    text: str
-    labels: tuple[str, ...]
+    text: str = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from explorer.engines import (
     SavedConnection,
     StaticCredential,
     find_credential,
+    forget_kept,
 )
 from explorer.engines.registry import check_url, is_private
 from explorer.i18n import tr
@@ -464,6 +465,8 @@ class ConnectDialog(QDialog):
             await asyncio.to_thread(self._store.add, saved)
         else:
             await asyncio.to_thread(lambda: self._store.save(saved, replacing=replacing))
+        if (old := self._edited) is not None and (old.engine, old.settings) != (saved.engine, saved.settings):
+            await asyncio.to_thread(forget_kept, old.engine, old.engine_settings)  # it may be another memory by now
         self._edited = saved  # should the keyring refuse below, another try replaces this entry
         if replacing is not None and replacing != saved.name:
             self.renamed.emit(replacing, saved.name)
@@ -486,6 +489,7 @@ class ConnectDialog(QDialog):
 
     async def _remove(self, saved: SavedConnection) -> list[SavedConnection]:
         await asyncio.to_thread(self._store.remove, saved.name)
+        await asyncio.to_thread(forget_kept, saved.engine, saved.engine_settings)
         if saved.key_from is KeyPlace.KEYRING:
             await asyncio.to_thread(self._keys.delete, saved.name)
         return await asyncio.to_thread(self._store.load)

@@ -22,7 +22,7 @@ from explorer.contract import (
     SortBy,
     SpanRequest,
 )
-from explorer.engines import EngineSettings, StaticCredential, build_engine
+from explorer.engines import EngineSettings, StaticCredential, build_engine, forget_kept
 from explorer.engines.cortex import browsing
 from explorer.engines.cortex import cache as cache_module
 from explorer.engines.cortex.cache import ListingCache, Saved, cache_folder
@@ -353,3 +353,23 @@ async def test_the_setting_turns_it_off_and_removes_what_is_there() -> None:
             await engine.changes(ALL)
             await engine.aclose()
             assert ("note" in everything_in(cache_folder())) == there
+
+
+@on_each_wire
+async def test_what_is_kept_goes_with_its_connection(wire: str) -> None:
+    id = {"direct": "cortexdb", "hosted": "tinyhumans"}[wire]
+    async with CortexDouble() as double:
+        put(double, wire, [learning("note")])
+        settings = [EngineSettings(endpoint=double.endpoint, account=name) for name in ("one", "other")]
+        for each in settings:
+            engine = build_engine(id, each, StaticCredential(double.token))
+            await engine.changes(ALL)
+            await engine.aclose()
+    assert len(files(cache_folder())) == 2
+    forget_kept(id, settings[0])
+    assert len(files(cache_folder())) == 1
+    forget_kept(id, EngineSettings(endpoint="no address"))
+    forget_kept("of a package that is gone", settings[1])
+    assert "note" in everything_in(cache_folder())
+    forget_kept(id, settings[1])
+    assert "note" not in everything_in(cache_folder())
