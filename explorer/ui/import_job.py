@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from explorer import text
 from explorer.contract import MemoryEngine
+from explorer.contract.query import MAX_STORE_MANY
 from explorer.i18n import tr, tr_n
 from explorer.transfer import ImportProgress
 from explorer.ui import news
@@ -37,6 +38,9 @@ class ImportJob:
         self._job = window.job_list.begin(title, cancel)
         self._done = ImportProgress()
         self._bad: list[str] = []
+        self._is_elsewhere = engine.descriptor().needs_key
+        self._is_midway = False
+        """Whether it ended in the middle of a batch of which some may have gone in."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -44,10 +48,11 @@ class ImportJob:
         try:
             yield
         except BaseException as error:  # cancelled, or a fault of ours
+            self._is_midway = self._is_elsewhere
             end_badly(self._window.job_list, self._job, error, self._said, self._retry)
             raise
         finally:
-            if self._done.stored and self._window.engine is self._engine:
+            if (self._done.stored or self._is_elsewhere) and self._window.engine is self._engine:
                 self._window.refresh()
 
     def step(self, done: ImportProgress) -> None:
@@ -60,8 +65,14 @@ class ImportJob:
         read = text.share(done.bytes_done, done.bytes_total) if done.bytes_total else text.number(done.read)
         self._window.job_list.step(self._job, read, part)
 
-    def end(self, why: str = "", details: str = "", *, has_failed: bool, about: str = "") -> None:
-        """It came to an end: `why` it is not the one that was wanted, a sentence; `about` names the file."""
+    def end(
+        self, why: str = "", details: str = "", *, has_failed: bool, about: str = "", is_midway: bool = False
+    ) -> None:
+        """It came to an end: `why` it is not the one that was wanted, a sentence; `about` names the file.
+
+        `is_midway`: the engine failed it in the middle.
+        """
+        self._is_midway = is_midway and self._is_elsewhere
         said = " ".join(filter(None, (why, text.named(about, self._said) if about else self._said)))
         lines = list(self._bad)
         if self._done.refused > len(lines):
@@ -80,7 +91,11 @@ class ImportJob:
         said = [self._counts(done.stored), tr("{n} held already", n=text.number(done.replayed))]
         if done.refused:
             said.append(tr_n("{n} line refused", "{n} lines refused", done.refused, n=text.number(done.refused)))
-        return text.full_stop(text.listed(said))
+        told = text.full_stop(text.listed(said))
+        if self._is_midway:
+            more = tr("Some of the next {n} may have gone in as well.", n=text.number(MAX_STORE_MANY))
+            told = f"{told} {more}"
+        return told
 
 
 def end_badly(jobs: JobList, job: Job, error: BaseException, said: str, retry: Callable[[], None] | None) -> None:

@@ -17,6 +17,7 @@ from explorer.contract import Hit, ItemId, MemoryEngine, MetaFilter, Reach, Tiny
 from explorer.i18n import tr, tr_n
 from explorer.transfer import (
     ExportProgress,
+    FileError,
     export_jsonl,
     export_named,
     import_jsonl,
@@ -122,7 +123,8 @@ class Transfers:
             except TinyMemoryError as error:
                 failure = error
         why, details = ("", "") if failure is None else (news.sentence(failure), news.details(failure))
-        job.end(why, details, has_failed=failure is not None, about=text.inline(path.name))
+        is_midway = failure is not None and not isinstance(failure, FileError)
+        job.end(why, details, has_failed=failure is not None, about=text.inline(path.name), is_midway=is_midway)
 
     def _if_open(self, engine: MemoryEngine, retry: Callable[[], None]) -> Callable[[], None]:
         """`retry` while the memory that it is for is still the one that is open."""

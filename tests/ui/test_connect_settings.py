@@ -159,6 +159,8 @@ async def test_a_choice_offers_what_the_engine_does(qtbot: QtBot, tmp_path: Path
         assert (box.currentData(), values()) == ("automatic", [None, "automatic", "on_demand"])
         choose_engine(qtbot, dialog, "two")
         assert (box.currentData(), values()) == (None, [None, "scheduled"])
+        choose_engine(qtbot, dialog, "one")
+        assert box.currentData() == "automatic", "a look at another engine changes nothing"
     async with showing(qtbot, store, [one, two], "odd") as dialog:
         box = dialog.more.rows["consolidation"].field
         assert (box.currentData(), box.currentText()) == ("by hand", "by hand")

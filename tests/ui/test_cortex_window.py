@@ -509,6 +509,33 @@ async def test_the_first_store_says_that_folders_stay_here_and_they_do(
         await transfers.aclose()
 
 
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_an_import_that_ends_in_the_middle_of_a_batch_says_so_and_shows_what_went_in(
+    is_cancelled: bool, qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(f"{dump_item(learning(f'number {n}', 'team:acme'))}\n" for n in range(20)))
+    async with there(qtbot, tmp_path, until, wire="hosted") as (it, double):
+        window, transfers = it.window, Transfers(it.window)
+        await choose(qtbot, until, window.import_action, path)
+        await answer(until, "Continue")
+        double.latency_ms = 20
+        await until(lambda: double.count("experience") > 8)
+        if is_cancelled:
+            transfers.jobs.stop(next(iter(transfers.jobs.running)))
+        else:
+            double.failures["experience"] = [(503, "UNAVAILABLE")] * 9
+        await until(lambda: not transfers.jobs.is_busy)
+        (job,) = [job for job in window.job_list.jobs if job.title.startswith("Import")]
+        assert job.words.endswith("0 items stored, 0 held already. Some of the next 100 may have gone in as well.")
+        double.latency_ms = 0
+        await until(lambda: window.is_idle)
+        held = sum(len(double.held(scope)) for scope in double.log.scopes())
+        assert 8 < held < 23
+        assert number_of(count_text(window)) == f"{held} items"
+        await transfers.aclose()
+
+
 async def test_what_it_does_not_offer_is_said_at_the_controls(qtbot: QtBot, tmp_path: Path, until: Until) -> None:
     async with there(qtbot, tmp_path, until) as (it, _):
         box = it.window.search_box.mode_box

@@ -96,22 +96,26 @@ class _Choice:
     def __init__(self, setting: Setting) -> None:
         self.news = News()
         self._setting = setting
+        self._wanted: Any = None  # which an engine that is looked at meanwhile may not offer
         self.widget = QComboBox()
         self._offer([value for value, _ in setting.choices])
-        self.widget.activated.connect(lambda: self.news.edited.emit())
-        self.widget.activated.connect(lambda: self.news.left.emit())
+        self.widget.activated.connect(self._on_widget_activated)
+
+    def _on_widget_activated(self) -> None:
+        self._wanted = self.value()
+        self.news.edited.emit()
+        self.news.left.emit()
 
     def value(self) -> str | None:
         value: str | None = self.widget.currentData()
         return value
 
     def show_engine(self, engine: EngineDescriptor) -> None:
-        chosen = self.value()
         self._offer(self._setting.offered(engine))
-        if chosen in dict(self._setting.choices):
-            self.widget.setCurrentIndex(max(0, self.widget.findData(chosen)))
+        if self._wanted in dict(self._setting.choices):
+            self.widget.setCurrentIndex(max(0, self.widget.findData(self._wanted)))
         else:
-            self.show_value(chosen)
+            self.show_value(self._wanted)
 
     def _offer(self, values: Sequence[str | None]) -> None:
         self.widget.clear()
@@ -120,6 +124,7 @@ class _Choice:
                 self.widget.addItem(tr(words), value)
 
     def show_value(self, value: Any) -> None:
+        self._wanted = value
         if self.widget.findData(value) < 0:  # written by hand: shown as it is, and what is wrong with it is said
             self.widget.addItem(inline(str(value)), value)
         self.widget.setCurrentIndex(self.widget.findData(value))
