@@ -103,10 +103,9 @@ def refusal(
     return error
 
 
-def alien(head: str, fault: str = "", secrets: Sequence[str] = ()) -> EngineFailure:
-    """The error for an answer that is none of CortexDB's. `fault` may quote it; `secrets` are kept out of that."""
-    said = _clean(fault, secrets)
-    error = EngineFailure(f"{head}{f'{_DASH}{said}' * bool(said)}")
+def alien(text: str) -> EngineFailure:
+    """The error for an answer that is none of CortexDB's; `text` quotes nothing of it."""
+    error = EngineFailure(text)
     error.refusal = Refusal(fault="alien")
     return error
 

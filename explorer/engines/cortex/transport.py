@@ -19,7 +19,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable, wire
+from explorer.contract import ConfigError, EngineFailure, TinyMemoryError, Unauthorized, Unavailable
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.failures import alien, broken, refusal
 from explorer.engines.cortex.pacing import Timing, Tries
@@ -210,7 +210,7 @@ class Transport:
             raise self._refusal(method, route, reply, key)
         if not reply.body and not (self._hosted and is_wrapped):
             return None
-        value = await self._decoded(method, route, reply.body, key)
+        value = await self._decoded(method, route, reply.body)
         if not (self._hosted and is_wrapped):
             return value
         success = value.get("success") if isinstance(value, dict) else None
@@ -380,14 +380,16 @@ class Transport:
             fault = EngineFailure(f"{self.head(method, route)} cannot be asked: the request has no JSON form")
         raise fault
 
-    async def _decoded(self, method: str, route: str, body: bytes, key: str) -> Any:
+    async def _decoded(self, method: str, route: str, body: bytes) -> Any:
         try:
             if len(body) > _LONG_BYTES:
-                return await asyncio.to_thread(wire.loads, body)
-            return wire.loads(body)
-        except wire.WireError as error:
-            fault = str(error)
-        raise alien(f"{self.head(method, route)} gave an answer that cannot be read", fault, self._secrets(key))
+                return await asyncio.to_thread(_parsed, body)
+            return _parsed(body)
+        except json.JSONDecodeError as error:
+            fault = f"not JSON: {error.msg.lower().removesuffix(' at')} at character {error.pos}"
+        except (ValueError, RecursionError):
+            fault = "not JSON in UTF-8 that can be read"
+        raise alien(f"{self.head(method, route)} gave an answer that cannot be read: {fault}")
 
     def head(self, method: str, route: str) -> str:
         """How errors begin that are about such a request."""
@@ -408,11 +410,19 @@ class Transport:
         )
 
 
+def _parsed(body: bytes) -> Any:
+    """The JSON of an answer. Raises ValueError or RecursionError.
+
+    Not as strictly as the contract reads: what is odd in the event of another program must not hide all others.
+    """
+    return json.loads(body.decode("utf-8"))
+
+
 def _caller(body: bytes) -> str | None:
     """The actor that the server names, where a header can hold it."""
     try:
-        value = wire.loads(body)
-    except wire.WireError:
+        value = _parsed(body)
+    except (ValueError, RecursionError):
         return None
     caller = value.get("caller") if isinstance(value, dict) else None
     return caller if isinstance(caller, str) and KEY.fullmatch(caller) else None

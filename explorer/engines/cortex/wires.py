@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound
+from explorer.contract import EngineDescriptor, EngineFailure, InvalidRequest, NotFound, wire
 from explorer.engines.config import EngineCredential
 from explorer.engines.cortex.envelope import Event
 from explorer.engines.cortex.failures import alien
@@ -309,7 +309,7 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
     found: list[RawEvent] = []
     for item in items:
         id = item.get("id") if isinstance(item, dict) else None
-        if not isinstance(id, str):
+        if not isinstance(id, str) or not wire.is_unicode(id):
             continue
         if found and found[-1].id == id:  # the copy of it
             found.append(found[-1])
@@ -317,8 +317,12 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
         content, context = item.get("content"), item.get("context")
         text = content.get("text") if isinstance(content, dict) else None
         labels = context.get("labels") if isinstance(context, dict) else None
-        if isinstance(text, str):
-            kept = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+        if isinstance(text, str) and wire.is_unicode(text):
+            kept = (
+                [label for label in labels if isinstance(label, str) and wire.is_unicode(label)]
+                if isinstance(labels, list)
+                else []
+            )
             found.append(RawEvent(id, text, tuple(kept)))
         else:
             found.append(RawEvent(id, "", ()))

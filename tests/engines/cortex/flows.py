@@ -55,9 +55,11 @@ def opened(
     token: str | None = None,
     timing: Timing = QUICK,
     cache: ListingCache | None = None,
+    endpoint: str = "",
     **settings: Any,
 ) -> CortexEngine:
-    checked = CortexSettings.of(EngineSettings(endpoint=double.endpoint, **settings), hosted=hosted)
+    """`endpoint`: another than the double's, such as a proxy's."""
+    checked = CortexSettings.of(EngineSettings(endpoint=endpoint or double.endpoint, **settings), hosted=hosted)
     kind = HostedWire if hosted else DirectWire
     wire = kind(checked, StaticCredential(token or double.token), timing)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})

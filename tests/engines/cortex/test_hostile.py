@@ -21,6 +21,7 @@ from explorer.contract import (
     FetchMode,
     FetchRequest,
     ForgetTarget,
+    GetRequest,
     InvalidRequest,
     ItemId,
     ItemKind,
@@ -38,7 +39,8 @@ from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.failures import refusal
 from tests.conftest import Until
 from tests.doubles.cortexdb import CortexDouble
-from tests.doubles.serving import Reply, Request
+from tests.doubles.fault_proxy import FaultProxy, Link
+from tests.doubles.serving import Reply, Request, rendered
 from tests.engines.cortex.flows import LAYOUTS, all_hits, at, fact, lay, note, opened, scope_of, served, stored_at, talk
 
 LEARNINGS = [ItemKind.LEARNING]
@@ -391,3 +393,30 @@ async def test_what_moves_while_it_is_paged_is_forgotten_too(layout: str) -> Non
         await engine.forget(ForgetTarget(filter=MetaFilter(kinds=LEARNINGS)))
         assert len(double.log) == 0
         assert double.times == 0
+
+
+async def test_an_odd_event_of_another_program_hides_none_of_the_others(tmp_path: Path) -> None:
+    odd = ['"text": "a", "text": "b"', '"text": "\\ud800"', '"text": 1e999', '"text": "c", "n": NaN']
+    events = [f'{{"id": "odd-{at}", "content": {{{text}}}, "context": {{}}}}' for at, text in enumerate(odd)]
+    events.append('{"id": "\\udfff", "content": {"text": "d"}}')
+
+    async def spoiled(link: Link) -> None:
+        answer = await link.upstream()
+        items = re.search(rb'"items": ?\[', answer.body)
+        assert items is not None
+        rest = answer.body[items.end() :]
+        told = (
+            answer.body[: items.end()] + ", ".join(events).encode() + (b"" if rest.startswith(b"]") else b", ") + rest
+        )
+        await link.send(rendered(Reply(told, answer.status)))
+
+    async with CortexDouble() as double, FaultProxy(double.endpoint) as proxy:
+        cache = ListingCache(tmp_path, "memory")
+        async with aclosing(opened(double, endpoint=proxy.endpoint, cache=cache)) as engine:
+            (id,) = lay(double, engine, fact("ours"))
+            proxy.only, proxy.always = "/events", spoiled
+            assert [hit.id for hit in (await engine.list(ListRequest(limit=9))).items] == [id]
+            changes = await engine.changes(MetaFilter())
+            assert (changes.total, len(list(tmp_path.glob("*/*.json")))) == (1, 1)
+            assert engine.details()[0].value == "4"
+            assert [hit.id for hit in await engine.get(GetRequest(ids=[id]))] == [id]

@@ -585,7 +585,7 @@ async def test_the_direct_wire_answers_bare() -> None:
 
 
 @EACH_WIRE
-@pytest.mark.parametrize("body", [b"nonsense", b"{", b'"\xff"', b"[" * 100_000, b"<html>", b'{"a":1,"a":2}'])
+@pytest.mark.parametrize("body", [b"nonsense", b"{", b'"\xff"', b"[" * 100_000, b"<html>", b"1" * 5000])
 async def test_what_is_not_json_is_a_failure(hosted: bool, body: bytes) -> None:
     async with answering() as server, asking(server, hosted=hosted) as wire:
         server.otherwise = Reply(body)
@@ -751,13 +751,13 @@ async def test_a_key_that_json_writes_otherwise_is_hidden_too(hosted: bool, form
 
 
 @EACH_WIRE
-async def test_of_an_answer_that_cannot_be_read_only_what_is_withheld_may_be_the_servers(hosted: bool) -> None:
+async def test_an_answer_that_cannot_be_read_is_not_quoted(hosted: bool) -> None:
     async with answering() as server, asking(server, hosted=hosted) as wire:
-        server.otherwise = Reply(f'{{"{KEY} and what is stored":1,"{KEY} and what is stored":2}}'.encode())
+        server.otherwise = Reply(f'{{"{KEY} and what is stored":'.encode())
         error = await failure(wire.ask("GET", "v1/events"), EngineFailure)
     assert KEY not in error.text
-    assert "(key) and what is stored" in error.text
-    assert "stored" not in without_words(error)
+    assert "stored" not in error.text
+    assert "not JSON" in error.text
 
 
 async def test_without_words_of_a_server_nothing_is_withheld() -> None:
