@@ -31,7 +31,7 @@ from explorer.ui.transfers import Transfers
 from tests.conftest import Until
 from tests.doubles import cortexdb
 from tests.doubles.cortexdb import CortexDouble
-from tests.doubles.fault_proxy import FaultProxy, Link, passes, status
+from tests.doubles.fault_proxy import FaultProxy, Link, passes, reset_unanswered, status
 from tests.engines.cortex import filling, flows
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
@@ -278,6 +278,19 @@ async def test_a_key_that_is_refused_in_the_middle_of_a_removal_hides_nothing_of
         assert len(texts(it.window)) == 2, "the window shows what is left"
         (left,) = [scope for scope in double.log.scopes() if "team:acme" in scope and double.held(scope)]
         assert double.held(left)
+
+
+async def test_what_went_by_a_call_whose_answer_was_lost_was_not_gone_before(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        await it.planned(Target.below(Namespace.parse("team:acme")))
+        proxy.only, proxy.plan = "forget", [reset_unanswered]
+        await it.done()
+        assert it.title == "2 of 2 items forgotten"
+        assert not any("lready gone" in each for each in said(it.dialog))
+        assert texts(it.window) == {"ledger"}
+        assert sum(len(double.held(scope)) for scope in double.log.scopes()) == 1
 
 
 async def test_an_erase_that_goes_on_without_us_is_not_said_to_have_done_nothing(
