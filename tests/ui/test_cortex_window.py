@@ -14,7 +14,18 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from explorer.contract import Document, DocumentBody, MemoryMeta, MetaFilter, Namespace, StoreItem, dump_item
+from explorer.contract import (
+    Conversation,
+    Document,
+    DocumentBody,
+    MemoryMeta,
+    MetaFilter,
+    Namespace,
+    Role,
+    StoreItem,
+    Turn,
+    dump_item,
+)
 from explorer.engines import EngineSettings, StaticCredential
 from explorer.engines.cortex import DIRECT, browsing, wires
 from explorer.engines.cortex.direct import DirectWire
@@ -278,6 +289,23 @@ async def test_a_key_that_is_refused_in_the_middle_of_a_removal_hides_nothing_of
         assert len(texts(it.window)) == 2, "the window shows what is left"
         (left,) = [scope for scope in double.log.scopes() if "team:acme" in scope and double.held(scope)]
         assert double.held(left)
+
+
+async def test_a_long_item_of_which_only_a_part_went_is_said_to_be_in_parts(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    turns = [Turn(role=Role.USER, text=f"turn {n}") for n in range(120)]
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        talk = Conversation(turns=turns, meta=MemoryMeta(namespace=Namespace.parse("team:talk")))
+        filling.put(double, "direct", [talk])
+        await it.planned(Target.at(Namespace.parse("team:talk")))
+        proxy.only, proxy.plan, proxy.always = "forget", [passes], status(403, DENIED)
+        await it.done()
+        assert len(double.held("app:tinymemory/team:talk/app:conversations")) == 20
+        assert it.title == "0 of 1 removed, 1 failed"
+        assert it.dialog.outcome is not None
+        (why,) = it.dialog.outcome.failed.values()
+        assert why.startswith("some of its parts may be gone; ")
 
 
 async def test_what_went_by_a_call_whose_answer_was_lost_was_not_gone_before(
