@@ -91,18 +91,20 @@ class Forgetting:
             self._again.append(batch)
             raise
         outcome.unanswered = batch
-        forgotten, took_s, is_open = 0, 0.0, False
+        forgotten, took_s, is_open, is_lost = 0, 0.0, False, False
 
         async def forget() -> None:
-            nonlocal forgotten, took_s, is_open
+            nonlocal forgotten, took_s, is_open, is_lost
             asked_at = clock()
             try:
                 report = await self._engine.forget(ForgetTarget(ids=batch))
             except TinyMemoryError as error:
                 self.may_be_done |= error.may_be_done
                 is_open |= error.may_be_done or isinstance(error, Unavailable)
+                is_lost |= error.may_be_done or _is_lost(error)
                 raise
-            forgotten, took_s = min(report.forgotten, len(batch)), clock() - asked_at
+            # What is gone by now went by the call that was not answered.
+            forgotten, took_s = len(batch) if is_lost else min(report.forgotten, len(batch)), clock() - asked_at
 
         try:
             async with contextlib.aclosing(self._patience.ask(forget)) as waiting:
@@ -174,6 +176,14 @@ class Forgetting:
     def _step(self, waiting: str | None = None) -> Step:
         outcome = self._outcome
         return Step(Phase.REMOVING, outcome.settled, outcome.planned, waiting, outcome)
+
+
+def _is_lost(error: TinyMemoryError) -> bool:
+    """Whether a server elsewhere had the request, and its answer did not come."""
+    refusal = error.refusal
+    if not isinstance(error, Unavailable) or refusal is None:
+        return False
+    return refusal.fault in ("timeout", "cut") or refusal.status == 408 or (refusal.status or 0) >= 500
 
 
 def unexpected(error: Exception) -> str:

@@ -301,7 +301,10 @@ class Removal:
         elif is_none_gone and not may_be_done:
             outcome.not_tried = [*left, *outcome.not_tried]
         else:
-            outcome.failed |= dict.fromkeys(left, outcome.stopped or "")
+            why = outcome.stopped or ""
+            if is_none_gone:  # and yet something went
+                why = tr("some of its parts may be gone; {why}", why=why)
+            outcome.failed |= dict.fromkeys(left, why)
 
     def _show(self, preview: Preview) -> None:
         self.preview = preview

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.contract import (
+    Conversation,
     Document,
     DocumentBody,
     Facet,
@@ -25,8 +26,10 @@ from explorer.contract import (
     MetaFilter,
     Namespace,
     Reach,
+    Role,
     SortBy,
     StoreItem,
+    Turn,
     dump_item,
 )
 from explorer.engines import EngineSettings, StaticCredential
@@ -46,7 +49,7 @@ from explorer.ui.transfers import Transfers
 from tests.conftest import Until
 from tests.doubles import cortexdb
 from tests.doubles.cortexdb import Asked, CortexDouble
-from tests.doubles.fault_proxy import FaultProxy, Link, passes, status
+from tests.doubles.fault_proxy import FaultProxy, Link, passes, reset_unanswered, status
 from tests.engines.cortex import filling, flows
 from tests.fakes import learning
 from tests.ui.removing import Opened, opened, said
@@ -379,6 +382,36 @@ async def test_a_key_that_is_refused_in_the_middle_of_a_removal_hides_nothing_of
         assert len(texts(it.window)) == 2, "the window shows what is left"
         (left,) = [scope for scope in double.log.scopes() if "team:acme" in scope and double.held(scope)]
         assert double.held(left)
+
+
+async def test_a_long_item_of_which_only_a_part_went_is_said_to_be_in_parts(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    turns = [Turn(role=Role.USER, text=f"turn {n}") for n in range(120)]
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        talk = Conversation(turns=turns, meta=MemoryMeta(namespace=Namespace.parse("team:talk")))
+        filling.put(double, "direct", [talk])
+        await it.planned(Target.at(Namespace.parse("team:talk")))
+        proxy.only, proxy.plan, proxy.always = "forget", [passes], status(403, DENIED)
+        await it.done()
+        assert len(double.held("app:tinymemory/team:talk/app:conversations")) == 20
+        assert it.title == "0 of 1 removed, 1 failed"
+        assert it.dialog.outcome is not None
+        (why,) = it.dialog.outcome.failed.values()
+        assert why.startswith("some of its parts may be gone; ")
+
+
+async def test_what_went_by_a_call_whose_answer_was_lost_was_not_gone_before(
+    qtbot: QtBot, tmp_path: Path, until: Until
+) -> None:
+    async with through(qtbot, tmp_path, until) as (it, double, proxy):
+        await it.planned(Target.below(Namespace.parse("team:acme")))
+        proxy.only, proxy.plan = "forget", [reset_unanswered]
+        await it.done()
+        assert it.title == "2 of 2 items forgotten"
+        assert not any("lready gone" in each for each in said(it.dialog))
+        assert texts(it.window) == {"ledger"}
+        assert sum(len(double.held(scope)) for scope in double.log.scopes()) == 1
 
 
 async def test_an_erase_that_goes_on_without_us_is_not_said_to_have_done_nothing(
