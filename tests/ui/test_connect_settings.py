@@ -180,7 +180,7 @@ async def test_what_is_set_is_saved_and_shown_again(
         fields["tenant_root"].click()
         fields["listing_cache"].click()
         fields["consolidation"].setCurrentIndex(2)
-        qtbot.keyClicks(fields["headers"], "X-Team: support")
+        qtbot.keyClicks(fields["headers"], "X-Team: 42")
         qtbot.keyClick(fields["headers"], Qt.Key.Key_Return)
         qtbot.keyClicks(fields["headers"], "X-Floor:3")
         dialog.open_button.click()
@@ -200,7 +200,7 @@ async def test_what_is_set_is_saved_and_shown_again(
         assert not fields["observed_actor"].isChecked()
         assert not fields["listing_cache"].isChecked()
         assert fields["consolidation"].currentData() == "on_demand"
-        assert fields["headers"].toPlainText() == "X-Team: support\nX-Floor: 3"
+        assert fields["headers"].toPlainText() == "X-Team: 42\nX-Floor: 3"
 
 
 async def test_what_another_engine_took_does_not_stay(

@@ -60,9 +60,12 @@ NO_WORDS: dict[str, set[str]] = {
     "ui/ask.py": {"TinyMemory Explorer"},
     "ui/clock.py": {"Etc"},
     "ui/context_preview.py": {"Markdown (*.md)"},
+    "ui/dialogs/connect_parts/more_settings.py": {"Fault", "About"},  # ends of names
+    "ui/dialogs/connect_parts/trial.py": {"a connection that is tested", "no answer within "},  # errors are explained
     "ui/dialogs/writer.py": {"Which colour is the door?", "The door of the office was painted green."},  # to a model
     "ui/files.py": {"JSON Lines (*.jsonl *.ndjson)", "PDF (*.pdf)"},
     "ui/main_window.py": {"TinyMemory Explorer", " – TinyMemory Explorer", "open item", "Alt+Shift+"},
+    "ui/news.py": {"may not do this"},  # what an engine's error says
     "ui/reads.py": {"open item"},
     "ui/theme.py": {"Tag", "Fusion"},
     "ui/windows.py": {"see off "},

@@ -165,7 +165,7 @@ class _Headers(_Same):
             if not line.strip():
                 continue
             if not colon or not name:
-                raise ConfigError(tr("write each header on its own line, as in {example}", example="X-Team: support"))
+                raise ConfigError(tr("write each header on its own line, as in {example}", example="X-Team: 42"))
             if name.casefold() in map(str.casefold, found):
                 raise ConfigError(tr("the header {name} is there twice", name=inline(name, 60)))
             found[name] = value.strip()
@@ -262,7 +262,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             mark("Headers"),
             mark("Sent with every request. They are saved in the open, so that no key belongs here."),
             make=_Headers,
-            example="X-Team: support",
+            example="X-Team: 42",
         ),
     }
 )
