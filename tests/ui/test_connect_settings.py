@@ -188,7 +188,7 @@ async def test_what_is_set_is_saved_and_shown_again(
     (saved,) = store.load()
     settings = saved.settings
     assert (settings.scope_root, settings.tenant_root, settings.consolidation) == ("org:42", True, "on_demand")
-    assert settings.headers == {"X-Team": "support", "X-Floor": "3"}
+    assert settings.headers == {"X-Team": "42", "X-Floor": "3"}
     assert settings.listing_cache is False
     assert (settings.scope_owner, settings.observed_actor, settings.retired_scope_root) == (None, None, None)
     async with showing(qtbot, store, [engine], saved.name) as dialog:
