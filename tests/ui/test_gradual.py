@@ -216,15 +216,20 @@ async def test_an_answer_that_comes_at_once_does_not_flicker(
 # The list
 
 
-async def test_a_list_that_is_still_read_fills_up_by_itself(qtbot: QtBot, until: Until) -> None:
-    engine = await slow()
-    engine.known = 40
+def listing(qtbot: QtBot, engine: Slow) -> ItemList:
     items = ItemList()
     qtbot.addWidget(items)
     items.resize(680, 600)
     items.show()
     items.set_engine(engine, "slow")
     items.show_filter(MetaFilter())
+    return items
+
+
+async def test_a_list_that_is_still_read_fills_up_by_itself(qtbot: QtBot, until: Until) -> None:
+    engine = await slow()
+    engine.known = 40
+    items = listing(qtbot, engine)
     await until(lambda: items.model.rowCount() == 40)
     assert count_words(items) == "40+ items"
     assert "still counting" in items.aside_label.text()
@@ -247,12 +252,7 @@ async def test_a_list_that_is_still_read_fills_up_by_itself(qtbot: QtBot, until:
 async def test_what_is_looked_at_and_chosen_stays_while_the_list_grows(qtbot: QtBot, until: Until) -> None:
     engine = await slow()
     engine.known = 60
-    items = ItemList()
-    qtbot.addWidget(items)
-    items.resize(680, 600)
-    items.show()
-    items.set_engine(engine, "slow")
-    items.show_filter(MetaFilter())
+    items = listing(qtbot, engine)
     await until(lambda: items.model.rowCount() == 60)
     chosen_texts: list[str] = []
     items.item_selected.connect(lambda hit: chosen_texts.append(hit.text))
@@ -284,12 +284,7 @@ async def test_what_is_looked_at_and_chosen_stays_while_the_list_grows(qtbot: Qt
 
 async def test_an_empty_start_of_a_list_is_no_emptiness(qtbot: QtBot, until: Until) -> None:
     engine = await slow(20)
-    items = ItemList()
-    qtbot.addWidget(items)
-    items.resize(680, 600)
-    items.show()
-    items.set_engine(engine, "slow")
-    items.show_filter(MetaFilter())
+    items = listing(qtbot, engine)
     await until(lambda: items.jobs.is_running("grow"))
     assert items.state.isHidden()
     assert not items.loading.isHidden()
@@ -327,12 +322,7 @@ async def test_a_growing_list_that_fails_stays_marked_and_is_not_asked_again(
 ) -> None:
     engine = await slow(100)
     engine.known = 30
-    items = ItemList()
-    qtbot.addWidget(items)
-    items.resize(680, 600)
-    items.show()
-    items.set_engine(engine, "slow")
-    items.show_filter(MetaFilter())
+    items = listing(qtbot, engine)
     await until(lambda: items.model.rowCount() == 30)
     engine.error = error
     await until(lambda: not items.jobs.is_busy)
@@ -362,12 +352,7 @@ async def test_a_refresh_takes_nothing_back_before_it_has_all(qtbot: QtBot, unti
         await until(lambda: not panel.jobs.is_busy)
         assert numbers(panel) == {"red": "40", "blue": "20"}
     engine.known, engine.is_done = 60, True
-    items = ItemList()
-    qtbot.addWidget(items)
-    items.resize(680, 600)
-    items.show()
-    items.set_engine(engine, "slow")
-    items.show_filter(MetaFilter())
+    items = listing(qtbot, engine)
     await until(lambda: not items.jobs.is_busy)
     assert count_words(items) == "60 items"
     engine.known, engine.is_done = 5, False

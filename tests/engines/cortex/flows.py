@@ -32,6 +32,7 @@ from explorer.engines.cortex.direct import DirectWire
 from explorer.engines.cortex.engine import CortexEngine
 from explorer.engines.cortex.envelope import lay_out
 from explorer.engines.cortex.hosted import HostedWire
+from explorer.engines.cortex.labels import id_label
 from explorer.engines.cortex.pacing import Timing
 from explorer.engines.cortex.settings import CortexSettings
 from tests.doubles.cortexdb import CortexDouble
@@ -151,3 +152,14 @@ async def all_hits(engine: MemoryEngine, limit: int = 50, **filter: Any) -> list
         cursor = page.next_cursor
         if cursor is None:
             return hits
+
+
+def mislabelled(double: CortexDouble, engine: CortexEngine) -> tuple[ItemId, str]:
+    """Two learnings, "wanted" and "other", of which the other has the label of the first. -> its id, their scope"""
+    wanted, other = fact("wanted"), fact("other")
+    ids = lay(double, engine, wanted, other)
+    scope = scope_of(engine, other)
+    held = double.held(scope)[1]
+    double.log.drop(scope, [held.id])
+    double.put(scope, held.text, [id_label(ids[0]), *held.labels[1:]])
+    return ids[0], scope

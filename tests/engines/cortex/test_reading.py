@@ -36,6 +36,7 @@ from tests.engines.cortex.flows import (
     listed,
     long_note,
     meta,
+    mislabelled,
     note,
     opened,
     scope_of,
@@ -412,13 +413,8 @@ async def test_two_hundred_ids_are_looked_up_fifty_at_a_time() -> None:
 
 async def test_another_item_with_the_same_label_is_not_taken_for_the_one_asked_for() -> None:
     async with served() as (double, engine):
-        wanted, other = fact("wanted"), fact("other")
-        ids = lay(double, engine, wanted, other)
-        scope = scope_of(engine, other)
-        held = double.held(scope)[1]
-        double.log.drop(scope, [held.id])
-        double.put(scope, held.text, [id_label(ids[0]), *held.labels[1:]])
-        assert [hit.text for hit in await engine.get(GetRequest(ids=ids[:1]))] == ["wanted"]
+        wanted, _ = mislabelled(double, engine)
+        assert [hit.text for hit in await engine.get(GetRequest(ids=[wanted]))] == ["wanted"]
 
 
 # --- export

@@ -28,7 +28,6 @@ from explorer.contract import (
     Wait,
 )
 from explorer.engines.cortex import removing
-from explorer.engines.cortex.labels import id_label
 from tests.doubles.cortexdb import CortexDouble
 from tests.doubles.serving import Reply, Request
 from tests.engines.cortex.flows import (
@@ -38,6 +37,7 @@ from tests.engines.cortex.flows import (
     lay,
     listed,
     long_note,
+    mislabelled,
     note,
     opened,
     scope_of,
@@ -137,13 +137,8 @@ async def test_forgetting_names_events_one_scope_and_what_is_to_happen() -> None
 
 async def test_another_item_with_the_same_label_stays() -> None:
     async with served() as (double, engine):
-        wanted, other = fact("wanted"), fact("other")
-        ids = lay(double, engine, wanted, other)
-        scope = scope_of(engine, other)
-        held = double.held(scope)[1]
-        double.log.drop(scope, [held.id])
-        double.put(scope, held.text, [id_label(ids[0]), *held.labels[1:]])
-        assert await forget_ids(engine, ids[0]) == 1
+        wanted, scope = mislabelled(double, engine)
+        assert await forget_ids(engine, wanted) == 1
         assert [each.text for each in double.held(scope)] == ["other"]
 
 
