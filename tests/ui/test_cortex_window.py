@@ -200,6 +200,7 @@ async def test_all_that_is_selected_while_it_is_read_is_all_of_it(
     qtbot: QtBot, tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(browsing, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(items_module, "GROWS_EVERY_S", 0.02)
     many: list[StoreItem] = [learning(f"item {at}", f"team:t{at}") for at in range(40)]
     async with CortexDouble(listing_delay_ms=60) as double:
         filling.put(double, "direct", many)
