@@ -309,7 +309,7 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
     found: list[RawEvent] = []
     for item in items:
         id = item.get("id") if isinstance(item, dict) else None
-        if not isinstance(id, str) or not wire.is_unicode(id):
+        if not isinstance(id, str):
             continue
         if found and found[-1].id == id:  # the copy of it
             found.append(found[-1])
@@ -317,14 +317,12 @@ def _raw_events(items: list[Any]) -> list[RawEvent]:
         content, context = item.get("content"), item.get("context")
         text = content.get("text") if isinstance(content, dict) else None
         labels = context.get("labels") if isinstance(context, dict) else None
-        if isinstance(text, str) and wire.is_unicode(text):
-            kept = (
-                [label for label in labels if isinstance(label, str) and wire.is_unicode(label)]
-                if isinstance(labels, list)
-                else []
-            )
+        kept: list[str] = []
+        if isinstance(text, str) and isinstance(labels, list):
+            kept = [label for label in labels if isinstance(label, str)]
+        if isinstance(text, str) and wire.is_unicode("".join((id, text, *kept))):
             found.append(RawEvent(id, text, tuple(kept)))
-        else:
+        elif wire.is_unicode(id):
             found.append(RawEvent(id, "", ()))
     return found
 
