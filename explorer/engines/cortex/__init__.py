@@ -78,8 +78,7 @@ def _forget(settings: EngineSettings, *, hosted: bool) -> None:
     from explorer.engines.cortex.cache import ListingCache
     from explorer.engines.cortex.settings import CortexSettings
 
-    without = settings.model_copy(update={"listing_cache": False})
-    ListingCache.of(without, CortexSettings.of(without, hosted=hosted))
+    ListingCache.of(settings, CortexSettings.of(settings, hosted=hosted)).drop_all()
 
 
 def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bool) -> MemoryEngine:
@@ -92,4 +91,8 @@ def _build(settings: EngineSettings, credential: EngineCredential, *, hosted: bo
     checked = CortexSettings.of(settings, hosted=hosted)
     wire = (HostedWire if hosted else DirectWire)(checked, credential)
     descriptor = (HOSTED if hosted else DIRECT).model_copy(update={"consolidation": checked.consolidation})
-    return CortexEngine(wire, checked, descriptor, ListingCache.of(settings, checked))
+    cache = ListingCache.of(settings, checked)
+    if settings.listing_cache is False:
+        cache.drop_all()
+        return CortexEngine(wire, checked, descriptor)
+    return CortexEngine(wire, checked, descriptor, cache)

@@ -69,18 +69,14 @@ class ListingCache:
         """Whether another program has removed something since: what this one has read may hold it."""
 
     @classmethod
-    def of(cls, settings: EngineSettings, checked: CortexSettings) -> ListingCache | None:
-        """None where the settings want none; then what is there of that memory goes."""
+    def of(cls, settings: EngineSettings, checked: CortexSettings) -> ListingCache:
+        """That of the memory which the settings open, whether or not they want one."""
         layouts = [
             None if layout is None else [layout.root, layout.hosted] for layout in (checked.layout, checked.retired)
         ]
         what = [checked.endpoint.rstrip("/"), settings.account, layouts]
         name = hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]
-        cache = cls(cache_folder(), name)
-        if settings.listing_cache is False:
-            cache.drop_all()
-            return None
-        return cache
+        return cls(cache_folder(), name)
 
     def load(self, path: str, dictionary: Dictionary) -> Saved | None:
         """What is kept of a scope; from any thread."""
